@@ -49,6 +49,7 @@ _HOMES = {
         "TimeLimitError",
         "TransferError",
     ),
+    "machine.profile": ("HostProfile", "host_profile"),
     "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
     "measurement.perturbed": ("perturb", "perturb_random"),
@@ -80,6 +81,7 @@ _HOMES = {
     "study.sweep": ("sweep",),
     "transfer.pull.answer": ("Pulled",),
     "transfer.pull.run": ("pull",),
+    "transfer.tunnel.tunnel": ("Tunnel", "tunnel"),
     "methods.slotted.graph": ("time_expanded_graph",),
     "uncertainty.certainty": ("Certainty", "certainty"),
 }

@@ -21,6 +21,7 @@ from datacollect.explanation.advisory import Advisory as Advisory
 from datacollect.explanation.explain import explain as explain
 from datacollect.explanation.findings import Explanation as Explanation
 from datacollect.flow.optimum import lower_bound as lower_bound
+from datacollect.machine.profile import HostProfile as HostProfile, host_profile as host_profile
 from datacollect.measurement.estimates import estimate as estimate
 from datacollect.measurement.iperf3 import samples_from_iperf3 as samples_from_iperf3
 from datacollect.measurement.perturbed import perturb as perturb, perturb_random as perturb_random
@@ -63,6 +64,7 @@ from datacollect.study.report.verdicts import Verdicts as Verdicts
 from datacollect.study.sweep import sweep as sweep
 from datacollect.transfer.pull.answer import Pulled as Pulled
 from datacollect.transfer.pull.run import pull as pull
+from datacollect.transfer.tunnel.tunnel import Tunnel as Tunnel, tunnel as tunnel
 from datacollect.uncertainty.certainty import Certainty as Certainty, certainty as certainty
 
 __version__: str

@@ -87,6 +87,26 @@ def run_program(
         return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
+@contextmanager
+def running_program(command: Sequence[str]) -> Generator[subprocess.Popen[str]]:
+    """Run a program whose output is read as text; it ends with the block, and on Linux with us."""
+    with (
+        held_pipe() as pipe,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[pipe],
+        ) as process,
+    ):
+        try:
+            _have_ended(process.pid, pipe)
+            yield process
+        finally:
+            process.kill()
+
+
 def _have_ended(pid: int, pipe: int) -> None:
     """Have the kernel send SIGIO, which ends a process, when the other end is closed."""
     if sys.platform == "linux":  # others ignore the signal where it is not handled

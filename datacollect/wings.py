@@ -41,6 +41,14 @@ COMMANDS = {
     "measure": f"{_MEASURING}.commands.group:COMMAND",
 }
 
+# Commands of the core's group ``host`` that wings bring: `datacollect.commands.host`.
+LISTED_HOST_COMMANDS = {
+    "calibrate": "Measure what bytes cost this machine, into a profile.",
+}
+HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
+# Behind ``datacollect feed``: what carries feeds. None of ours yet.
+FEED_COMMANDS: dict[str, str] = {}
+
 # Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
 # `datacollect.transfer.agent.handlers`.
 AGENT_TABLES = {
@@ -51,6 +59,12 @@ AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
 }
+
+# Live pages: `datacollect.pictures.live_views`.
+LIVE_VIEWS = {"measurements": f"{_MEASURING}.page.watch:WATCH_VIEW"}
+
+# What `datacollect doctor` looks at: `datacollect.transfer.doctor.checks`.
+DOCTOR_CHECKS = {"tests between hosts": f"{_MEASURING}.agent.doctor:TESTS_CHECK"}
 
 # Files that people write: `datacollect.files.file_kinds`.
 FILES = {

@@ -104,6 +104,7 @@ SWEEPS = (
     Sweep("directs"),
     Sweep("execution", only=("flows=60",)),
     Sweep("knowledge"),
+    Sweep("lines", probe_scale=SMALL_PROBES, only=("flows=0",)),
     Sweep("streams", only=("flows=60",)),
     Sweep("onesided", probe_scale=SMALL_PROBES),
     Sweep("readings", probe_scale=SMALL_PROBES),

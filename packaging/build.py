@@ -39,6 +39,9 @@ PACKAGE = "datacollect"
 PROGRAM = "datacollect-agent"
 ENTRY = "datacollect.agent_alone"
 
+# Whose packages the agent alone has, too, as far as it imports them.
+AGENT_EXTRA = "metrics"
+
 DESCRIPTION = """\
 The agent of a host in a datacollect collection: serves its folder over TLS, and relays for others.
 It is part of the package `datacollect`; where that is installed, this is not needed.
@@ -74,7 +77,7 @@ COLLECTOR = "datacollect-collector"
 PULLED_WITH = {"apsw", "blake3", "cryptography", "h11", "numpy", "rich", "typer", "tzdata"}
 SOLVER_EXTRA = "fast"
 # Extras of the package that are of use where it is not developed.
-USERS_EXTRAS = ("report", "topohub", "ns3", "dask")
+USERS_EXTRAS = ("report", "metrics", "topohub", "ns3", "dask")
 
 COLLECTOR_DESCRIPTION = """\
 The package `datacollect` for hosts that collect: `datacollect pull` and `status` work, and plans
@@ -151,7 +154,8 @@ def project(others: set[str], packages: list[str]) -> str:
     config = ConfigParser()
     config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
     metadata, options = config["metadata"], config["options"]
-    needed = requirements(options["install_requires"])
+    extra = config["options.extras_require"][AGENT_EXTRA]
+    needed = requirements(options["install_requires"]) | requirements(extra)
     build = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     return PROJECT.format(
         requires=re.search(r"requires = (\[[^]]*\])", build)[1],  # type: ignore[index]
@@ -159,7 +163,9 @@ def project(others: set[str], packages: list[str]) -> str:
         version=metadata["version"],
         python=options["python_requires"],
         licence=metadata["license_expression"],
-        needed=json.dumps([line for line, name in needed.items() if name in others]),
+        needed=json.dumps(
+            [line for line, name in needed.items() if name.replace("-", "_") in others]
+        ),
         entry=ENTRY,
         packages=json.dumps(packages),
     )

@@ -39,6 +39,7 @@ NO_NS3 = "no ns-3 here: pip install '.[ns3]'"
 NO_DASK = "no Dask here: pip install '.[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
 NO_SYSTEMD = "no systemd-analyze here: apt install systemd"
+NO_PROMTOOL = "no promtool here: apt install prometheus"
 NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
@@ -66,6 +67,7 @@ PROGRAMS = {
     "curl": ("curl", NO_CURL),
     "iperf3": ("iperf3", NO_IPERF3),
     "nginx": ("nginx", NO_NGINX),
+    "promtool": ("promtool", NO_PROMTOOL),
     "rclone": ("rclone", NO_RCLONE),
     "rsync": ("rsync", NO_RSYNC),
 }
@@ -79,7 +81,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
     *(NO_IPERF3, NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
-    *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD, NO_HARDENED),
+    *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD, NO_HARDENED, NO_PROMTOOL),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

@@ -13,21 +13,24 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import NO_SYSTEMD, REPOSITORY
-from instances.agents import write_agent
+from instances.agents import received, write_agent
 from instances.command_line import output_of
+from instances.tunnels import counting, service, tunnel_table
 
 from datacollect import agent_alone
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file
 from datacollect.transfer.pull.run import pull
+from datacollect.transfer.tunnel.tunnel import tunnel
 
 PACKAGING = REPOSITORY / "packaging"
 UNITS = PACKAGING / "systemd"
 WAIT_S = 60
 MOST_BYTES = 25_000_000
-# Ours, the three that it needs, and what these need: the last before Python 3.12 alone.
+# Ours, the four that it needs, and what these need: the last before Python 3.12 alone.
 PACKAGES = {
     *("datacollect-agent", "h11", "blake3", "cryptography", "cffi", "pycparser"),
+    "prometheus-client",
     *(["typing-extensions"] if sys.version_info < (3, 12) else []),
 }
 
@@ -86,12 +89,12 @@ def test_what_is_wrong_is_one_line(arguments, message, tmp_path, monkeypatch, ca
 
 
 @pytest.mark.slow
-def test_its_wheel_needs_three_packages():
-    """A host that takes uploads has the whole package; a relay needs none of that."""
+def test_its_wheel_needs_four_packages():
+    """One for metrics alone. A host that takes uploads has the whole package; no relay needs it."""
     code = "import build; modules, others = build.closure(); print(*others, *modules)"
     needed = set(output_of(sys.executable, "-c", code, cwd=PACKAGING).split())
     others = {name for name in needed if name.partition(".")[0] != "datacollect"}
-    assert others == {"h11", "blake3", "cryptography"}
+    assert others == {"h11", "blake3", "cryptography", "prometheus_client"}
     assert not [name for name in needed if name.startswith("datacollect.bistro")]
 
 
@@ -107,8 +110,11 @@ def wheel(tmp_path_factory):
 
 
 @contextmanager
-def serving(folder, *program):
-    """Run a program as an agent without any environment; yield the line that introduces it."""
+def serving(folder, *program, to=""):
+    """Run a program as an agent without any environment; yield the line that introduces it.
+
+    `to`: where tunnels lead, as a service named echo; nowhere if empty.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -118,6 +124,9 @@ def serving(folder, *program):
     (folder / "data" / "file").write_bytes(bytes(range(256)) * 5000)
     init = ("init", "--name", "S1", "--serve", "data", "--collector", key.public)
     line = output_of(*program, *init, "--listen", place, cwd=folder, env={})
+    if to:
+        with (folder / "S1.toml").open("a") as file:
+            file.write(tunnel_table({"echo": to}, [key.public]))
     with (
         (folder / "log").open("wb") as log,
         subprocess.Popen(
@@ -176,8 +185,12 @@ def test_the_wheel_alone_serves_and_is_small(wheel, tmp_path):
     assert {each["name"].replace("_", "-") for each in listed} == PACKAGES
     (packages,) = alone.glob("lib/python*/site-packages")
     assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < MOST_BYTES
-    with serving(tmp_path, alone / "bin" / "datacollect-agent") as line:
+    program = alone / "bin" / "datacollect-agent"
+    with service(counting) as place, serving(tmp_path, program, to=place) as line:
         require_all_arrives(tmp_path, line)
+        with tunnel(tmp_path / "collection.toml", "S1:echo") as opened:
+            opened.socket.shutdown(socket.SHUT_WR)
+            assert received(opened.socket) == b"hello\ngot 0"
     require_refused_uploads(tmp_path, alone / "bin" / "datacollect-agent")
 
 

@@ -15,6 +15,7 @@ from judges.public import callables, public_classes
 import datacollect as dc
 from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.net.keys import PrivateKey, write_private_key
+from datacollect.transfer.tunnel.tunnel import opener_of
 
 UNIT = re.compile(r"_(bytes|s|bytes_per_s|per_gb)$")
 
@@ -129,6 +130,19 @@ def _simulated(time_limit_s):
     return dc.simulate(SCENARIO, engine="fluid", time_limit_s=time_limit_s).collected_bytes
 
 
+def _tunnel(**given):
+    """What is asked for; nobody is connected to."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_private_key(f"{folder}/collector.key", PrivateKey(bytes(32)))
+        tree = {
+            "format": "datacollect-collection/1",
+            "destination": "D",
+            "key": f"{folder}/collector.key",
+            "agents": {"S1": {"url": "https://127.0.0.1:1", "fingerprint": f"sha256:{0:064}"}},
+        }
+        return opener_of(tree, "S1:ssh", **given)._buffer_bytes
+
+
 # Each public function and class with such arguments: what comes of them.
 CALLS = {
     "Held": lambda **given: dc.Held("D", "S", **{"offset_bytes": 0, "n_bytes": 1} | given),
@@ -156,6 +170,7 @@ CALLS = {
     "replan": lambda **given: dc.replan(PROBLEM, PLAN, dc.Progress(0.0), **given),
     "simulate": _simulated,
     "time_expanded_graph": _graph,
+    "tunnel": _tunnel,
 }
 
 # By the argument's name, or by its unit: a text, and the number that it says.
@@ -164,6 +179,7 @@ SAID = {
     "_s": ("2 s", 2.0),
     "_bytes_per_s": ("8 kbit/s", 1000.0),
     "_per_gb": ("20 per TB", 0.02),
+    "buffer_bytes": ("8 kB", 8000),
     "chunk_s": ("1 ms", 0.001),
     "time_limit_s": ("5 min", 300.0),
     "now_s": ("1 h 30 min", 5400.0),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from instances.host_profiles import COSTS
 from judges.public import public_classes
 
 import datacollect as dc
+from datacollect.machine.parts import Parts
 from datacollect.study.report.verdicts import COLUMNS
 from datacollect.transfer.pull.answer import RouteUse
 
@@ -60,6 +62,13 @@ def _verdicts() -> dc.Verdicts:
     return dc.Verdicts(pd.DataFrame([row] * 100), tables={"more": pd.DataFrame()})
 
 
+def _tunnel():
+    """One that leads nowhere: no socket is opened for it."""
+    tunnel = object.__new__(dc.Tunnel)
+    tunnel._names = ("D", "K1", "S1", "S1:ssh")
+    return tunnel
+
+
 MADE = {
     "Advisory": lambda: dc.advise(PROBLEM),
     "Bottleneck": lambda: PLAN.bottleneck,
@@ -69,6 +78,7 @@ MADE = {
     "Explanation": lambda: dc.explain(PROBLEM),
     "Held": lambda: HELD[0],
     "Host": lambda: dc.Host("S", "6 TB"),
+    "HostProfile": lambda: dc.HostProfile("D", Parts(2, COSTS), "2026-11-30T00:00:00Z"),
     "Link": lambda: dc.Link("S", "D", "10 Gbit/s"),
     "NewLinks": _new_links,
     "Parcel": lambda: PROBLEM.parcels[0],
@@ -87,6 +97,7 @@ MADE = {
     "Schedule": lambda: PLAN,
     "SharedBottleneck": lambda: dc.SharedBottleneck("w", 5.0, [(n, "D") for n in NAMES[:-1]]),
     "Transfers": lambda: PLAN.columns,
+    "Tunnel": _tunnel,
     "Verdicts": _verdicts,
 }
 # The line of each whose class writes one.
@@ -95,6 +106,7 @@ LINES = {
     "Certainty": "<Certainty: direct 2 s, p10 2 s, p50 2 s, p90 2 s, 200 scenarios>",
     "Comparison": "<Comparison: direct 2 s, best-path 2 s, coordinated 2 s, lower bound 2 s>",
     "Experiment": "<Experiment 'rates': 37 settings in 1 treatment, fluid, at most 2 seeds each>",
+    "HostProfile": "<HostProfile 'D': 2 processors, 7 costs, measured 2026-11-30T00:00:00Z>",
     "NewLinks": "<NewLinks: 40 links, 1 period>",
     "Progress": "<Progress: at 2 s, 200 bytes held in 40 ranges, 9 lost hosts>",
     "Pulled": "<Pulled: complete, 1 file, 5 bytes by direct in 2 s, 0 missing>",
@@ -104,12 +116,13 @@ LINES = {
     "Schedule": "<Schedule: direct, makespan 2 s, 40 transfers on 40 routes, heuristic>",
     "SharedBottleneck": "<SharedBottleneck 'w': 5 bytes/s, 40 links>",
     "Transfers": "<Transfers: 40 transfers, 400 bytes>",
+    "Tunnel": "<Tunnel: D → K1 → S1 → S1:ssh>",
     "Verdicts": "<Verdicts: 100 claims, 1 table besides>",
 }
 # What ends a cell of a notebook, and shows itself there.
 SHOWN = (
     *("Problem", "Schedule", "Explanation", "Comparison", "Run", "Pulled", "Report"),
-    *("Progress", "Scenario", "Experiment", "Advisory", "Certainty"),
+    *("Progress", "Scenario", "Experiment", "Advisory", "Certainty", "HostProfile"),
 )
 
 

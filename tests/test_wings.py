@@ -15,6 +15,7 @@ from instances.measuring import measure_table
 
 from datacollect import agent_alone, wings
 from datacollect.commands.brought import COMMANDS
+from datacollect.commands.host import BROUGHT as HOST_COMMANDS
 from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measuring.agent.handlers import MEASURE_HANDLERS
 from datacollect.measuring.agent.host_tools import HOST_TOOLS
@@ -94,6 +95,7 @@ def test_the_core_pulls_from_an_agent_of_the_core(tmp_path):
         (("measure", "ping", "hosts.toml"), "command 'measure'", "measure"),
         (("schema", "event"), "kind of file 'event'", "bistro"),
         (("keys", "show", "key", "--witness", "w"), "form of a key 'witness'", "bistro"),
+        (("host", "calibrate", "-o", "x"), "command 'calibrate'", "measure"),
         (("agent", "accept.toml"), "table of agents' files 'accept'", "bistro"),
         (("agent", "measure.toml"), "table of agents' files 'measure'", "measure"),
     ],
@@ -132,8 +134,14 @@ def test_help_lists_commands_of_wings_as_they_describe_themselves():
         assert whole.partition("\n")[0] == text
 
 
+def test_the_group_host_lists_commands_of_wings_as_they_describe_themselves():
+    assert wings.LISTED_HOST_COMMANDS.keys() == HOST_COMMANDS.own.keys()
+    for name, text in wings.LISTED_HOST_COMMANDS.items():
+        assert HOST_COMMANDS.get(name).command.__doc__.partition("\n")[0] == text
+
+
 def test_each_name_leads_to_what_it_says():
-    for registry in (COMMANDS, AGENT_TABLES, AGENT_HANDLERS, FILE_KINDS, KEY_FORMS):
+    for registry in (COMMANDS, HOST_COMMANDS, AGENT_TABLES, AGENT_HANDLERS, FILE_KINDS, KEY_FORMS):
         assert [each.name for each in registry.entries()] == list(registry.own)
 
 

@@ -46,6 +46,8 @@ def serve(agent_file: str, *, as_json: bool, handlers: Sequence[AgentHandlers] =
 def _serve(
     config: AgentConfig, brought: Sequence[AgentHandlers], held: ExitStack, *, as_json: bool
 ) -> None:
+    from datacollect.transfer.agent.dial_back import PATH as DIAL_BACK
+    from datacollect.transfer.agent.dial_back import dial_back_handler
     from datacollect.transfer.agent.handlers import handlers_of
     from datacollect.transfer.agent.run import Agent, run_agent
 
@@ -62,16 +64,21 @@ def _serve(
             if each.reread is not None:
                 each.reread(config)
 
-    handlers = {path: handler for each in started for path, handler in each.handlers.items()}
+    handlers = {DIAL_BACK: dial_back_handler(config.connect_to)}
+    handlers |= {path: handler for each in started for path, handler in each.handlers.items()}
     running = Agent(config, note, handlers, reread)
 
     def ready() -> None:
         if as_json:
             # In one line: whoever has started it waits for it.
             facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
+            if running.metrics is not None:
+                facts["metrics"] = running.metrics.url
             emit(json.dumps(facts))
         else:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
+            if running.metrics is not None:
+                note(f"metrics are told at {running.metrics.url}")
 
     run_agent(running, ready)
 

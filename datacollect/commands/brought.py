@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.registry import Registry
 from datacollect.wings import COMMANDS as OWN
+from datacollect.wings import FEED_COMMANDS as OF_FEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,3 +33,5 @@ class CommandSpec:
 
 
 COMMANDS = Registry("command", "datacollect.commands", CommandSpec, OWN)
+# Behind ``datacollect feed``, beside those of the core.
+FEED_COMMANDS = Registry("command of feed", "datacollect.feed_commands", CommandSpec, OF_FEEDS)

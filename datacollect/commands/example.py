@@ -30,11 +30,12 @@ def example(
         example_files,
         example_names,
         example_summary,
+        host_names,
         program_names,
         scenario_names,
     )
 
-    names = (*example_names(), *scenario_names(), *program_names())
+    names = (*example_names(), *scenario_names(), *host_names(), *program_names())
     if name is None:
         rows = [(each, example_summary(each)) for each in names]
         if as_json:
@@ -61,4 +62,5 @@ def example(
         note(f"try: datacollect example alps && python {next(iter(paths))} alps.toml")
         return
     command = "simulate --engine fluid" if name in scenario_names() else "compare"
+    command = "host simulate" if name in host_names() else command
     note(f"try: datacollect {command} {next(iter(paths))}")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.files.file_kinds import FILE_KINDS
+from datacollect.machine.profile import PROFILE
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
+from datacollect.simulation.hosts.fields import HOST_SIMULATION
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import agent_with
 from datacollect.transfer.agent.config.tables import usable_tables
@@ -116,6 +118,31 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
+def host_simulation_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of files of simulated hosts, TOML or JSON.
+
+    It checks each value by itself. What values say together (a stream that the card carries)
+    only reading the file checks.
+
+    Examples
+    --------
+    >>> host_simulation_schema()["$defs"]["nic"]["properties"]["buffer_bytes"]["default"]
+    65536
+    """
+    return _document("datacollect host-simulation", HOST_SIMULATION)
+
+
+def profile_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of profiles of machines, TOML or JSON.
+
+    Examples
+    --------
+    >>> profile_schema()["$defs"]["cost"]["properties"]["forced"]["default"]
+    False
+    """
+    return _document("datacollect host profile", PROFILE)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -123,6 +150,8 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
+    "host-profile": profile_schema,
+    "host-simulation": host_simulation_schema,
 }
 
 

@@ -21,12 +21,16 @@ from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
+from datacollect.commands.doctor import doctor
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
+from datacollect.commands.feed import HELP as FEED_HELP
+from datacollect.commands.feed import feed_group
 from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
+from datacollect.commands.host import host, whole_host
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
 from datacollect.commands.method_options import (
@@ -50,6 +54,7 @@ from datacollect.commands.spool import spool
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
+from datacollect.commands.tunnel import tunnel
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 from datacollect.wings import LISTED_COMMANDS, LISTED_GROUPS
@@ -80,10 +85,11 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, advise, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(doctor, pull, status, tunnel),
 )
-GROUPS = {"agent": agent, "collection": collection, "keys": keys, "spool": spool}
-OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
+GROUPS = {"agent": agent, "collection": collection, "host": host, "keys": keys, "spool": spool}
+FEED = "feed"
+OWN = frozenset((*GROUPS, FEED, *(command.__name__ for command in COMMANDS)))
 # Done at once.
 SAY_NOTHING = (schema, example)
 
@@ -113,6 +119,10 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
             _made(command, brought) if is_called else _listed(command.__name__, command.__doc__)
         )
     groups = dict(GROUPS)
+    if names is None or "host" in names:
+        groups["host"] = whole_host()
+    is_called = names is None or FEED in names
+    groups[FEED] = feed_group(brought) if is_called else typer.Typer(help=FEED_HELP)
     if names is None or names:
         for spec in map(BROUGHT.get, BROUGHT.own if names is None else {*names} - OWN):
             if isinstance(spec.command, typer.Typer):
@@ -183,7 +193,10 @@ def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
         return _commands_named(None, ())
     first = arguments[0] if arguments else ""
     called = frozenset({first} if _is_command(first) else ())
-    brought = kinds_in(arguments) if schema.__name__ in called else brought_methods(arguments)
+    if first == FEED:
+        brought = tuple(word for word in arguments[1:2] if word[:1] not in ("", "-"))
+    else:
+        brought = kinds_in(arguments) if schema.__name__ in called else brought_methods(arguments)
     return _commands_named(called, brought)
 
 

@@ -137,5 +137,6 @@ UNWRITTEN: dict[str, Callable[[Given], str]] = {
     "status": _of_status,
     "progress": _of_progress,
     "pull": lambda _: f"what is verified is kept, and {GOES_ON}",
+    "tunnel": lambda _: "connections that were open are cut off",
     "sweep": lambda _: f"runs that have ended are kept, and {GOES_ON}",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from datacollect.commands.console import (
     progress_shown,
 )
 from datacollect.commands.conversion import TIME, number_in
+from datacollect.commands.following import Metrics, Page, followed
 from datacollect.commands.method_options import PullMethod
 from datacollect.commands.options import Json
 from datacollect.commands.streams import loudness
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.pull.answer import Pulled, WithSource
     from datacollect.transfer.pull.pull_progress import PullProgress
+    from datacollect.transfer.pull.story import PullStory
     from datacollect.transfer.store.state.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3
@@ -106,18 +109,20 @@ def pull(
     no_times: Annotated[
         bool, typer.Option("--no-times", help="Do not keep times of change.")
     ] = False,
+    page: Page = None,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
     slot_s = None if slot is None else number_in(slot)
-    with progress_shown() as show:
+    with progress_shown() as show, followed(_title(into), page, metrics) as story:
         answer = _pulled(
             collection_file,
             into,
             method,
-            watch=_watcher(show) if is_watched() else None,
+            watch=_watcher(show if is_watched() else None, story),
             tell=note,
-            log=(None, _say_what, _say_all)[loudness().verbose],
+            log=_logging(_SAYING[loudness().verbose], story),
             plan_only=plan_only,
             include=include or None,
             exclude=exclude or (),
@@ -158,8 +163,16 @@ def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pul
     return pull_for_real(collection, into, method, **options)
 
 
-def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], PullProgress]], None]:
+def _title(into: str) -> str:
+    return f"Pull into {Path(into).resolve().name}"
+
+
+def _watcher(
+    show: Callable[[str], None] | None, story: PullStory | None
+) -> Callable[[Callable[[], PullProgress]], None] | None:
     """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
+    if show is None and story is None:
+        return None
     from datacollect.numbers.pace import Pace
 
     pace, next_s = Pace(), [0.0]
@@ -172,10 +185,28 @@ def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], PullProgress
         now_s = time.monotonic()
         if far.all_files:
             pace.note(now_s, far.n_bytes)
-        show(far.words(pace))
+        if show is not None:
+            show(far.words(pace))
+        if story is not None:
+            story.look(far)
         next_s[0] = now_s + 20 * (now_s - begun_s)
 
     return watch
+
+
+def _logging(
+    say: Callable[[Mapping[str, Any]], None] | None, story: PullStory | None
+) -> Callable[[Mapping[str, Any]], None] | None:
+    """Return who hears each line of the log."""
+    if story is None:
+        return say
+
+    def hear(line: Mapping[str, Any]) -> None:
+        story.hear(line)
+        if say is not None:
+            say(line)
+
+    return hear
 
 
 # Of every connection, and of what moved each second.
@@ -197,6 +228,10 @@ def _say_what(line: Mapping[str, Any]) -> None:
 def _say_all(line: Mapping[str, Any]) -> None:
     """Write a line of the log: -vv."""
     note(json.dumps(line))
+
+
+# By how often -v is given.
+_SAYING: tuple[Callable[[Mapping[str, Any]], None] | None, ...] = (None, _say_what, _say_all)
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:
@@ -250,6 +285,8 @@ def _facts(answer: Pulled, into: str, plan_only: bool) -> list[tuple[str, str]]:
         facts.append(("promised", between))
     if not plan_only:
         facts.append(("took", format_duration(answer.makespan_s)))
+    if answer.processor is not None:
+        facts.append(("processor", answer.processor.text))
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
         facts.append(("received twice", again or "nothing"))
     if answer.with_source is not None:

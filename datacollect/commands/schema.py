@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Those that `datacollect.commands.json_schemas` has, whose import takes time.
-KINDS = ("problem", "schedule", "scenario", "experiment", "agent", "collection", *OF_WINGS)
+KINDS = (
+    "problem",
+    "schedule",
+    "scenario",
+    "experiment",
+    "agent",
+    "collection",
+    "host-profile",
+    "host-simulation",
+    *OF_WINGS,
+)
 
 # What `kind` is annotated with says which names there are: typer reads it for each call.
 FileKind: TypeAlias = str

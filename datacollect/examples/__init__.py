@@ -1,14 +1,15 @@
 """Files to start from: ``datacollect example`` lists and writes them.
 
 The first line of each says what it shows. Most are problems; files whose names begin with
-``scenario`` are scenarios, for ``datacollect simulate``; modules are programs.
+``scenario`` are scenarios, for ``datacollect simulate``, ``host`` those of hosts, for ``datacollect
+host simulate``; modules are programs.
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-SCENARIO = "scenario"
+SCENARIO, HOST = "scenario", "host"
 
 
 def example_names() -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def example_names() -> tuple[str, ...]:
     ('alps', 'cities', 'connections', 'constraints', 'figure1', 'minimal', 'prices', 'returns',
      'sites', 'upload')
     """
-    return tuple(name for name in _names() if not name.startswith(SCENARIO))
+    return tuple(name for name in _names() if not name.startswith((SCENARIO, HOST)))
 
 
 def scenario_names() -> tuple[str, ...]:
@@ -28,6 +29,15 @@ def scenario_names() -> tuple[str, ...]:
     ('scenario_small',)
     """
     return tuple(name for name in _names() if name.startswith(SCENARIO))
+
+
+def host_names() -> tuple[str, ...]:
+    """Return the names of the simulated hosts, sorted.
+
+    >>> host_names()
+    ('host_simulation',)
+    """
+    return tuple(name for name in _names() if name.startswith(HOST))
 
 
 def program_names() -> tuple[str, ...]:

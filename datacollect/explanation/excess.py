@@ -188,8 +188,11 @@ def _on_grid(problem: Problem, slot_s: float) -> Problem:
 def _pipelined_steps(what_if: WhatIf, ideal_s: float) -> Iterator[tuple[str, float, str]]:
     plan = what_if.plan
     hops = max(route.n_hops for route in _soonest(what_if).routes)
-    chunks_s = (hops - 1) * (plan.chunk_s or 0.0)
-    text = f"relays wait for chunks of {format_duration(plan.chunk_s or 0.0)}"
+    # What a source makes leaves it a chunk later, where routes are planned together.
+    makes = len(what_if.problem.makers) > 0 and not is_max_min_fair(plan.method)
+    chunks_s = (hops - 1 + makes) * (plan.chunk_s or 0.0)
+    who = "relays and sources that make data wait" if makes else "relays wait"
+    text = f"{who} for chunks of {format_duration(plan.chunk_s or 0.0)}"
     yield "chunks", ideal_s + chunks_s, f"{text} on routes of up to {hops} hops"
     leftover = plan.makespan_s > (ideal_s + chunks_s) * (1 + SAME)
     if leftover and what_if.fastest is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.data.use import Legs
     from datacollect.schedule.schedule import Schedule
 
-KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "turns")
+KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "production", "turns")
 
 # Pairs of a transfer and a stretch of time that are looked at together.
 MOST_PAIRS = 2_000_000
@@ -65,7 +65,7 @@ class FullCapacities:
     """A plan's transfers, ready to be asked what they fill.
 
     Resources have one number each: links first, then hosts' uplinks, their downlinks, shared
-    bottlenecks, hosts' storage, hosts' releases, turns.
+    bottlenecks, hosts' storage, hosts' releases, what they make, turns.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class FullCapacities:
         self.period = np.searchsorted(problem.periods_s, middle_s, side="right") - 1
         n = problem.n_hosts
         self.bases: list[int] = np.cumsum(
-            [0, problem.n_links, n, n, len(problem.shared), n, n]
+            [0, problem.n_links, n, n, len(problem.shared), n, n, n]
         ).tolist()
         self.link = problem.link_indices(self.where.tail, self.where.head)
         self.row, self.resource = self._uses()

@@ -10,6 +10,7 @@ Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from datacollect.explanation.full_capacities import FullCapacities
 from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
 from datacollect.flow.on_demand import OnDemand, OnDemandByName
+from datacollect.problem.production import made_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,12 +171,18 @@ def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
     binding = _runs(full, holds._replace(source=np.zeros_like(holds.source)), pause_s)
     late = sorted({p.source for p in problem.parcels if p.release_s > 0})
     releases = {host: _release(full, host) for host in late}
-    binds = [*_binds(full, binding, held), *releases.values()]
+    production = {host: _production(full, host) for host in problem.makers.tolist()}
+    binds = [
+        *_binds(full, binding, held),
+        *releases.values(),
+        *chain.from_iterable(production.values()),
+    ]
     index = problem.host_index
 
     def limits_of(source: str) -> SourceLimits:
         host = index[source]
-        return _of_source(full, host, held, releases.get(host), pause_s)
+        others = [releases[host]] if host in releases else []
+        return _of_source(full, host, held, [*others, *production.get(host, ())], pause_s)
 
     sources = [problem.names[host] for host in np.unique(full.where.source).tolist()]
     of_source = OnDemandByName(limits_of, sources)
@@ -237,6 +245,35 @@ def _release(full: FullCapacities, host: int) -> Limit:
     return _limit(full, full.number(Resource("release", host)), 0.0, until_s, [host])
 
 
+def _production(full: FullCapacities, host: int) -> list[Limit]:
+    """Return when a source has sent all that it has made, but for chunks, slots and rounding."""
+    problem, plan, where = full.problem, full.plan, full.where
+    assert problem.produces_bytes_per_s is not None
+    assert problem.made_bytes is not None
+    rows = np.flatnonzero((where.hop == 0) & (where.tail == host) & (where.source == host))
+    if not len(rows):
+        return []
+    columns, time_s = plan.columns, full.time_s
+    length_s = columns.finish_s[rows] - columns.start_s[rows]
+    part = (time_s[:, np.newaxis] - columns.start_s[rows]) / length_s
+    sent = (np.clip(part, 0.0, 1.0) * columns.n_bytes[rows]).sum(axis=1)
+    made = made_by(problem, host, time_s)
+    waits_s = plan.slot_s if plan.slot_s is not None else plan.chunk_s or 0.0
+    rate = float(problem.produces_bytes_per_s[host])
+    left = float(problem.backlog_bytes[host] - problem.made_bytes[host])
+    slack = 2 * waits_s * rate + len(rows) + FULL * float(problem.backlog_bytes[host])
+    elsewhere = sum(held.n_bytes for held in problem.held if held.source == problem.names[host])
+    caught_up = made - elsewhere - sent <= slack
+    making = time_s < problem.release_s[host] + left / rate
+    holds = caught_up[:-1] & caught_up[1:] & making[:-1] & (time_s[:-1] >= problem.release_s[host])
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], holds.astype(np.int64), [0]])))
+    number = full.number(Resource("production", host))
+    return [
+        _limit(full, number, float(time_s[first]), float(time_s[last]), [host])
+        for first, last in edges.reshape(-1, 2).tolist()
+    ]
+
+
 def _binds(full: FullCapacities, binding: _Runs, held: _Runs) -> list[Limit]:
     """Say of each constraint when it binds, and whom it holds back."""
     order = np.argsort(held.resource, kind="stable")
@@ -252,10 +289,10 @@ def _binds(full: FullCapacities, binding: _Runs, held: _Runs) -> list[Limit]:
 
 
 def _of_source(
-    full: FullCapacities, host: int, held: _Runs, release: Limit | None, pause_s: float
+    full: FullCapacities, host: int, held: _Runs, others: list[Limit], pause_s: float
 ) -> SourceLimits:
     runs = np.arange(*np.searchsorted(held.owner, [host, host + 1]))
-    limits = [] if release is None else [release]
+    limits = list(others)
     limits += [
         _limit(full, int(held.resource[i]), held.from_s[i], held.to_s[i], [host])
         for i in runs.tolist()

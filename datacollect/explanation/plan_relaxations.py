@@ -310,7 +310,7 @@ def _on_direct_link(problem: Problem, one: Resource, sources: set[str]) -> bool:
     name = problem.names[one.number]
     if one.kind == "downlink":
         return bool(sources) and name == destination
-    return one.kind in ("uplink", "release") and name in sources
+    return one.kind in ("uplink", "release", "production") and name in sources
 
 
 # Gains ----------------------------------------------------------------------------------------

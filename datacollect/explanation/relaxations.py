@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.explanation.resources import (
+    HOST_COLUMNS,
     RATES,
     Relaxed,
     RelaxedTogether,
@@ -34,6 +35,7 @@ from datacollect.explanation.window_hours import ENDS, STEP_S, closed_links, hou
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.flow.makers import makers_of
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.arrival_curve import ArrivalCurve
+    from datacollect.flow.makers import Makers
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
@@ -164,6 +167,9 @@ def _candidates(problem: Problem, curve: ArrivalCurve) -> _Candidates:
     """Find what crosses the bound that is tight at the end, with its values where it does."""
     if curve.network is None:
         return {}
+    makers = makers_of(problem)
+    if makers is not None:
+        problem = makers.expanded
     network, bound = curve.network, curve.bounds[-1]
     end_s = float(curve.time_s[-1])
     crossing = _crossing_links(network, bound)
@@ -182,7 +188,29 @@ def _candidates(problem: Problem, curve: ArrivalCurve) -> _Candidates:
         *_closed(problem, network, bound, end_s),
         *(Resource("release", host) for host in sorted(late)),
     ]
-    return found | {one: values_between(problem, one, 0.0, end_s) for one in others}
+    every = found | {one: values_between(problem, one, 0.0, end_s) for one in others}
+    return every if makers is None else _without_hidden(every, makers)
+
+
+def _without_hidden(found: _Candidates, makers: Makers) -> _Candidates:
+    """Return what is relaxed of a problem, from what crosses in the one with hidden hosts."""
+    known: _Candidates = {}
+    problem, index = makers.expanded, makers.problem.host_index
+    for resource, values in found.items():
+        one = resource
+        if one.kind == "link":
+            tail, head = (
+                problem.names[ends[one.number]] for ends in (problem.link_from, problem.link_to)
+            )
+            if tail in makers.source_of:
+                one = Resource("production", index[makers.source_of[tail]])
+            else:
+                [number] = makers.problem.link_indices([index[tail]], [index[head]]).tolist()
+                one = Resource("link", number)
+        elif one.kind in HOST_COLUMNS and problem.names[one.number] in makers.source_of:
+            one = replace(one, number=index[makers.source_of[problem.names[one.number]]])
+        known.setdefault(one, values)
+    return known
 
 
 def _crossing_links(network: LayeredNetwork, bound: Bound) -> dict[Resource, set[int]]:

@@ -11,6 +11,7 @@ import numpy as np
 from datacollect.explanation import window_hours
 from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.problem.other_rates import with_host_limits, with_link_rates
+from datacollect.problem.profile_limits import limit_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
-RATES = ("link", "uplink", "downlink", "shared")
+RATES = ("link", "uplink", "downlink", "shared", "production")
 
 # So many values of what varies are listed, each with its hours.
 MOST_VALUES_SHOWN = 3
@@ -32,6 +33,7 @@ HOST_COLUMNS = {
     "downlink": "downlink_bytes_per_s",
     "storage": "storage_bytes",
     "release": "release_s",
+    "production": "produces_bytes_per_s",
 }
 
 
@@ -42,8 +44,9 @@ class Resource:
     Attributes
     ----------
     kind : str
-        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"`` or
-        ``"window"``, the hours in which hosts or links are open.
+        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"``,
+        ``"production"``, the rate at which a source makes its data, or ``"window"``, the hours in
+        which hosts or links are open.
     number : int
         Index of the link, of the host, of the shared bottleneck, or of the hours among all.
     end : str
@@ -90,9 +93,10 @@ def resource_name(problem: Problem, resource: Resource) -> str:
     if resource.kind == "release" and problem.clock is not None:
         at = problem.clock.text(float(problem.release_s[number]))
         return f"release of {problem.names[number]!r} at {at}"
-    return (
-        f"{resource.kind} {'at' if resource.kind == 'storage' else 'of'} {problem.names[number]!r}"
-    )
+    name = problem.names[number]
+    if resource.kind == "storage":
+        return f"storage at {name!r}"
+    return f"{limit_name(problem, resource.kind, name)} of {name!r}"
 
 
 def values_between(

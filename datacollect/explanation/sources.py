@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.explanation.plan_limits import SourceLimits
+from datacollect.explanation.resources import values_text
 from datacollect.explanation.tolerances import SAME
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
@@ -266,8 +267,17 @@ def _earlier(known: SourceLimits) -> Iterable[str]:
 def _full_text(known: SourceLimits) -> str:
     if not known.at_end:
         return ""
-    full = " and ".join(f"the {limit.text}" for limit in known.at_end)
-    return f"; {full} {'are' if len(known.at_end) > 1 else 'is'} full on its way"
+    ends = known.at_end
+    makes = "".join(
+        f"; it makes no more than {values_text('production', limit.values)}"
+        for limit in ends
+        if limit.resource.kind == "production"
+    )
+    others = [limit for limit in ends if limit.resource.kind != "production"]
+    if not others:
+        return makes
+    full = " and ".join(f"the {limit.text}" for limit in others)
+    return f"{makes}; {full} {'are' if len(others) > 1 else 'is'} full on its way"
 
 
 def _cut_text(bottleneck: Bottleneck) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.explanation.plan_limits import together
 from datacollect.explanation.plan_relaxations import AS_THE_BOUND
-from datacollect.explanation.resources import value_text
+from datacollect.explanation.resources import value_text, values_text
 from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
@@ -178,6 +178,8 @@ def _limits_text(limits: list[Limit]) -> str:
     kind = whole.resource.kind
     if kind == "release":
         return f"{span}: {who} is not released yet"
+    if kind == "production":
+        return f"{span}: {who} makes no more ({values_text(kind, whole.values)})"
     if kind == "turns":
         return (
             f"{span}: {who} wait{'' if several else 's'} for {'turns' if several else 'its turn'}"

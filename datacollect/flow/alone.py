@@ -48,7 +48,11 @@ class Alone:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._budget = problem, budget
         simple = not (
-            problem.shared or problem.held or has_host_limits(problem) or problem.n_links == 0
+            problem.shared
+            or problem.held
+            or has_host_limits(problem)
+            or problem.n_links == 0
+            or len(problem.makers)
         )
         self._two_hops = simple and len(breakpoints_s(problem)) == 1
         if self._two_hops:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.arrival_bounds import Timeline, bound_of_cut, tight_bounds
+from datacollect.flow.makers import makers_of
 from datacollect.flow.nested_cuts import leaving_s
 from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
@@ -102,6 +103,10 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
     >>> curve.time_s.tolist(), curve.arrived_bytes.tolist()
     ([0.0, 2.0, 10.0], [0.0, 12.0, 20.0])
     """
+    makers = makers_of(problem)
+    if makers is not None:
+        curve = arrival_curve(makers.expanded, budget)
+        return replace(curve, bottlenecks=tuple(map(makers.bottleneck, curve.bottlenecks)))
     if problem.total_bytes == 0:
         return ArrivalCurve(np.zeros(1), np.zeros(1), (), None, ())
     end_s = fluid_optimum(problem, budget).makespan_s
@@ -136,6 +141,9 @@ def most_arrived_bytes(problem: Problem, by_s: float, budget: Budget) -> float:
     >>> most_arrived_bytes(problem, 3.0, Budget())
     13.0
     """
+    makers = makers_of(problem)
+    if makers is not None:
+        return most_arrived_bytes(makers.expanded, by_s, budget)
     total = float(problem.total_bytes)
     if total == 0 or by_s >= fluid_optimum(problem, budget).makespan_s:
         return total

@@ -21,6 +21,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import instant_text
+from datacollect.flow.makers import makers_of
 from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.network.tolerances import SURELY
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
@@ -145,6 +146,13 @@ def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
 
 
 def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
+    makers = makers_of(problem)
+    if makers is not None:
+        try:
+            found = _find_optimum(makers.expanded, budget)
+        except InfeasibleError as error:
+            raise makers.error(error) from None
+        return replace(found, bottleneck=makers.bottleneck(found.bottleneck), plan=None)
     relaxed = with_room_for_returns(problem) if len(breakpoints_s(problem)) > 1 else None
     if relaxed is None:
         return _optimum_of_one_kind(problem, budget)

@@ -7,11 +7,18 @@ import binascii
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
+from datacollect.net.hop_ends import HEADER, ends_of, ends_text
 from datacollect.net.http_heads import END, MOST_HEAD_BYTES, request_head
 from datacollect.net.names import host_and_port, host_port_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from datacollect.net.hop_ends import HopEnd
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 USER = "ticket"
@@ -33,7 +40,7 @@ class ConnectRequest:
 
 
 def connect_request(name: str, token: str, port: int = AS_CONFIGURED) -> bytes:
-    """Return the bytes that ask a relay to connect to the next host.
+    """Return the bytes that ask an agent to connect to the next host.
 
     >>> connect_request("S2", "v4.public.x").splitlines()[0]
     b'CONNECT S2:443 HTTP/1.1'
@@ -102,6 +109,18 @@ def refusal(status: int, text: str) -> bytes:
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body
+
+
+def established(ends: Mapping[str, HopEnd]) -> bytes:
+    """Return the answer that says that the connection is open, and by which sockets."""
+    header = f"{HEADER}: {ends_text(ends)}\r\n" if ends else ""
+    return ESTABLISHED[:-2] + header.encode() + b"\r\n"
+
+
+def answered_ends(head: bytes) -> dict[str, HopEnd]:
+    """Return what an answer says of sockets; of older agents nothing."""
+    found = re.search(rb"\r\n%b:[ \t]*([ -~]*)\r\n" % HEADER.encode(), head, re.IGNORECASE)
+    return {} if found is None else ends_of(found[1].decode())
 
 
 def answered_status(head: bytes) -> int:

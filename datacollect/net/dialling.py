@@ -17,9 +17,10 @@ from datacollect.net import connect as connecting
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.names import host_port_text
 from datacollect.net.safe_text import safe_text
+from datacollect.net.tcp_options import set_buffers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.net.deadline import Deadline
 
@@ -54,6 +55,8 @@ def open_route(
     *,
     deadline: Deadline,
     congestion: str | None = None,
+    buffer_bytes: int | None = None,
+    heard: Callable[[str, bytes], None] | None = None,
 ) -> socket.socket:
     """Return a plain connection to `name` through the hops; without hops, to its address.
 
@@ -69,6 +72,10 @@ def open_route(
         Of all steps together.
     congestion : str or None
         Congestion control of this host's own connection, such as ``"cubic"``; None: the kernel's.
+    buffer_bytes : int or None
+        Buffers of this host's own connection; None: they grow by themselves.
+    heard : callable, optional
+        Gets the name of each relay once it has connected, and the head of its answer.
 
     Raises
     ------
@@ -79,13 +86,15 @@ def open_route(
     """
     first = hops[0].address if hops else address
     names = [*(hop.name for hop in hops), name]
-    connection = dial([first], names[0], deadline, congestion=congestion)
+    connection = dial([first], names[0], deadline, congestion=congestion, buffer_bytes=buffer_bytes)
     try:
         for hop, target in zip(hops, names[1:], strict=True):
             with naming_peer(hop.name):
                 connection.settimeout(deadline.left_s())
                 connection.sendall(connecting.connect_request(target, hop.ticket))
-                _require_established(connection, hop.name, target, deadline)
+                head = _established(connection, hop.name, target, deadline)
+            if heard is not None:
+                heard(hop.name, head)
     except BaseException:
         connection.close()
         raise
@@ -98,6 +107,7 @@ def dial(
     deadline: Deadline,
     *,
     congestion: str | None = None,
+    buffer_bytes: int | None = None,
     what: str = "agent",
 ) -> socket.socket:
     """Return a connection to the first of some addresses that accepts one.
@@ -112,7 +122,7 @@ def dial(
     why = ""
     for address in addresses:
         try:
-            connection = socket.create_connection(address, timeout=deadline.left_s())
+            connection = _connected(address, deadline, buffer_bytes)
             return _tuned(connection, congestion)
         except socket.gaierror as error:
             why = f"{address[0]}: {error.strerror}"
@@ -158,6 +168,27 @@ def _close_lost(error: BaseException) -> None:
         _close_lost(error.__context__)
 
 
+def _connected(
+    address: tuple[str, int], deadline: Deadline, buffer_bytes: int | None
+) -> socket.socket:
+    """Connect as `socket.create_connection` does, by buffers that are set before."""
+    if buffer_bytes is None:
+        return socket.create_connection(address, timeout=deadline.left_s())
+    failure: OSError | None = None
+    for family, kind, _, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind)
+        try:
+            set_buffers(connection, buffer_bytes)
+            connection.settimeout(deadline.left_s())
+            connection.connect(place)
+        except OSError as error:
+            connection.close()
+            failure = error
+        else:
+            return connection
+    raise failure or OSError("no address")
+
+
 def _tuned(connection: socket.socket, congestion: str | None) -> socket.socket:
     """Return a connection, set up; closed where that fails."""
     try:
@@ -180,10 +211,8 @@ def _set_congestion(connection: socket.socket, congestion: str) -> None:
         ) from None
 
 
-def _require_established(
-    connection: socket.socket, relay: str, target: str, deadline: Deadline
-) -> None:
-    """Read a relay's answer to its end and not a byte further."""
+def _established(connection: socket.socket, relay: str, target: str, deadline: Deadline) -> bytes:
+    """Read a relay's answer to its end and not a byte further; return its head."""
     reader = HeadReader()
     while not reader.is_whole:
         if reader.is_too_long:
@@ -200,6 +229,7 @@ def _require_established(
         text = safe_text(connection.recv(REFUSAL_BYTES).decode(errors="replace").strip())
         why = f"{relay}: does not connect to {target} ({status}): {text}"
         raise RefusedError(why, status, by=relay)
+    return reader.data
 
 
 @contextmanager

@@ -211,6 +211,21 @@ def unverified_payload(token: str) -> bytes:
     return _parts(token)[0]
 
 
+def signature_of(token: str) -> bytes:
+    """Return the signature of a token, whoever's it is."""
+    return _parts(token)[1]
+
+
+def joined_token(payload: bytes, signature: bytes) -> str:
+    """Return the token of what somebody has signed as `sign_token` does, without a footer.
+
+    >>> token = sign_token(PrivateKey(bytes(32)), b"{}", "example/1")
+    >>> joined_token(b"{}", signature_of(token)) == token
+    True
+    """
+    return HEADER + _encoded(payload + signature)
+
+
 def _parts(token: str) -> tuple[bytes, bytes, bytes]:
     """Split a token into payload, signature and footer."""
     # The header says version and purpose; nothing in the token chooses an algorithm.

@@ -64,13 +64,18 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Addresses by the names of hosts."""
+    """Addresses by the names of hosts, or of services; at least so many."""
+
+    shortest: int = 0
 
     def read(self, value: Any, place: str) -> dict[str, tuple[str, int]]:
         """Return host and port by name."""
         if not isinstance(value, Mapping):
             remedy = f'write {place} = {{ S2 = "s2.example:7443" }}'
             raise wrong(place, "must hold an address for each name", value, remedy)
+        if len(value) < self.shortest:
+            remedy = f'write {place} = {{ ssh = "127.0.0.1:22" }}'
+            raise wrong(place, "must name something", dict(value), remedy)
         return {
             HostName().read(name, f"a name in {place}"): Address().read(item, join(place, name))
             for name, item in value.items()
@@ -82,6 +87,7 @@ class Addresses:
             "type": "object",
             "propertyNames": HostName().schema(),
             "additionalProperties": Address().schema(),
+            **({"minProperties": self.shortest} if self.shortest else {}),
         }
 
 

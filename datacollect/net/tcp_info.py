@@ -20,6 +20,7 @@ _FIELDS = (
     ("busy_s", "Q", 168, 1e6),
     ("receiver_limited_s", "Q", 176, 1e6),
     ("send_buffer_limited_s", "Q", 184, 1e6),
+    ("peer_window_bytes", "I", 228, 1),
 )
 # Bit 0: the last rate of delivery was limited by what there was to send.
 _LIMITED_BYTE = 7
@@ -33,8 +34,8 @@ def tcp_info(connection: socket.socket) -> dict[str, float]:
     ``window_segments``, ``segment_bytes``, ``unacknowledged_segments``, ``retransmits``,
     ``acknowledged_bytes``, ``received_bytes``, ``delivery_bytes_per_s``; ``busy_s`` (time with
     something to send), of it ``receiver_limited_s`` and ``send_buffer_limited_s`` (waiting for room
-    at the other side, and at this one); ``application_limited`` (1 where too little was there to
-    send).
+    at the other side, and at this one); ``peer_window_bytes`` (what the other side lets be sent at
+    once); ``application_limited`` (1 where too little was there to send).
     """
     if not hasattr(socket, "TCP_INFO"):
         return {}

@@ -2,7 +2,8 @@
 
 A source ticket lets its holder list and read files of one agent, as often as it likes until it
 expires. A relay ticket opens one connection through one agent to one next host, once, within a
-minute. A spool ticket lets its holder have pieces kept at one agent, and fetch them; a sealed
+minute. A tunnel ticket opens one connection to one service that an agent's file names, once, within
+a minute. A spool ticket lets its holder have pieces kept at one agent, and fetch them; a sealed
 ticket lets a relay have pieces of one agent's files, sealed, and nothing else. All are PASETO
 v4.public tokens; what they are for is their implicit assertion, so that none counts as another.
 Nothing here reads a clock: times are given, in seconds since 1970.
@@ -28,19 +29,20 @@ if TYPE_CHECKING:
     from datacollect.files.kinds import Kind
     from datacollect.net.keys import PrivateKey
 
-SOURCE, RELAY = "source", "relay"
+SOURCE, RELAY, TUNNEL = "source", "relay", "tunnel"
 SPOOL, SEALED = "spool", "sealed"
-ASSERTIONS = {
-    SOURCE: "datacollect-source-ticket/1",
-    RELAY: "datacollect-relay-ticket/1",
-    SPOOL: "datacollect-spool-ticket/1",
-    SEALED: "datacollect-sealed-ticket/1",
-}
+KINDS = (SOURCE, RELAY, TUNNEL, SPOOL, SEALED)
+ASSERTIONS = {kind: f"datacollect-{kind}-ticket/1" for kind in KINDS}
 
 # How long a ticket may hold, in seconds, and how far ahead of the agent's clock it may be issued:
 # the collector knows that clock to within a round trip.
-LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0, SPOOL: 24 * 3600.0, SEALED: 24 * 3600.0}
+LONGEST_S = {
+    **dict.fromkeys((SOURCE, SPOOL, SEALED), 24 * 3600.0),
+    **dict.fromkeys((RELAY, TUNNEL), 60.0),
+}
 AHEAD_S = 5.0
+
+_COLLECTORS = ("collectors", "`collectors`")
 
 NONCE_BYTES = 16
 MOST_AGENTS = 8
@@ -65,7 +67,7 @@ class Ticket:
     audience : str
         The agent that it is for.
     kind : str
-        ``"source"``, ``"relay"``, ``"spool"`` or ``"sealed"``.
+        ``"source"``, ``"relay"``, ``"tunnel"``, ``"spool"`` or ``"sealed"``.
     collection : str
         Which collection, as the collector calls it.
     issued_s, expires_s : float
@@ -77,7 +79,8 @@ class Ticket:
     via : tuple of str
         The relays between collector and source.
     egress : str or None
-        Of relay tickets: the next host, as the agent's ``connect_to`` names it.
+        Of relay tickets: the next host, as the agent's ``connect_to`` names it. Of tunnel tickets:
+        the service, as its ``to`` names it.
     most_bytes : int or None
         Bytes that may be moved with it; None: any number.
     most_sockets : int
@@ -86,6 +89,9 @@ class Ticket:
         16 random bytes in Base64, which distinguish it from all others.
     agents : tuple of str
         Of relay tickets: the chain of agents from the first to this one.
+    stays : bool
+        Of relay tickets: whether the connection stays open however long nothing passes, as that of
+        a tunnel. Older agents do not know it, and refuse it.
     """
 
     issuer: str
@@ -103,6 +109,7 @@ class Ticket:
     most_sockets: int = 1
     nonce: str = field(default_factory=new_nonce)
     agents: tuple[str, ...] = ()
+    stays: bool = False
 
 
 def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
@@ -119,8 +126,10 @@ def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
     return sign_claims(key, _claims(ticket), ASSERTIONS[ticket.kind])
 
 
-def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
-    """Return the ticket of a token that one of the collectors has signed for this kind of use.
+def read_ticket(token: str, kind: str, issuers: Collection[str]) -> Ticket:
+    """Return the ticket of a token that one of the issuers has signed for this kind of use.
+
+    Those of tunnel tickets are an agent's users, of others its collectors.
 
     Raises
     ------
@@ -128,7 +137,8 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    claims = signed_claims(token, ASSERTIONS[kind], collectors, "collectors", "`collectors`")
+    whose, place = ("users", "`users` of [tunnel]") if kind == TUNNEL else _COLLECTORS
+    claims = signed_claims(token, ASSERTIONS[kind], issuers, whose, place)
     ticket = _ticket(claims)
     if ticket.kind != kind:
         raise TicketError(f"it is not a {kind} ticket")
@@ -159,8 +169,12 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
 
 def sign_claims(key: PrivateKey, claims: Mapping[str, Any], assertion: str) -> str:
     """Return the token of claims, signed for a use."""
-    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
-    return sign_token(key, payload.encode(), assertion)
+    return sign_token(key, claims_payload(claims), assertion)
+
+
+def claims_payload(claims: Mapping[str, Any]) -> bytes:
+    """Return the bytes of claims that are signed: JSON in their order, without spaces."""
+    return json.dumps(claims, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signed_claims(
@@ -248,6 +262,7 @@ def _claims(ticket: Ticket) -> dict[str, Any]:
         "iat": ticket.issued_s,
         "exp": ticket.expires_s,
         "agents": list(ticket.agents),
+        **({"stays": True} if ticket.stays else {}),
     }
 
 
@@ -291,6 +306,8 @@ def read_values(payload: bytes, kinds: Mapping[str, Kind], what: str) -> dict[st
 
 
 def _ticket(tree: dict[str, Any]) -> Ticket:
+    stays = tree.pop("stays", None)
+    _require(stays is None or (stays is True and tree.get("kind") == RELAY), "stays")
     take_fields(tree, _claims(_EMPTY).keys() - {"v"}, "a ticket's")
     for name in ("iss", "aud", "kind", "collection"):
         _require(isinstance(tree[name], str) and tree[name], name)
@@ -318,6 +335,7 @@ def _ticket(tree: dict[str, Any]) -> Ticket:
         most_sockets=tree["most_sockets"],
         nonce=tree["nonce"],
         agents=_names(tree, "agents"),
+        stays=stays is True,
     )
 
 

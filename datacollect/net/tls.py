@@ -94,10 +94,16 @@ def make_certificate(name: str, host: str) -> tuple[bytes, bytes]:
     return certificate.public_bytes(serialization.Encoding.PEM), private
 
 
+HTTP = "http/1.1"
+
+
 def server_context(
-    certificate: Path, key: Path, remedy: str = "leave out tls to have them made"
+    certificate: Path,
+    key: Path,
+    remedy: str = "leave out tls to have them made",
+    protocol: str = HTTP,
 ) -> ssl.SSLContext:
-    """Return what a listener needs: TLS 1.3 only, this certificate.
+    """Return what a listener needs: TLS 1.3 only, this certificate, a protocol to speak (ALPN).
 
     Raises
     ------
@@ -106,7 +112,7 @@ def server_context(
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([protocol])
     # Sessions are long; to resume one spares nothing, and its tickets would cross the wire.
     context.num_tickets = 0
     try:
@@ -122,7 +128,7 @@ def server_context(
     return context
 
 
-def client_context(ca: Path | None = None) -> ssl.SSLContext:
+def client_context(ca: Path | None = None, protocol: str = HTTP) -> ssl.SSLContext:
     """Return what a collector needs: TLS 1.3 only.
 
     Parameters
@@ -130,10 +136,12 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     ca : Path or None
         Who has signed the agent's certificate, PEM. None: nobody is asked, and the caller must
         compare the fingerprint, as `datacollect.transfer.sources.agent.session.connect` does.
+    protocol : str
+        What is spoken (ALPN).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([protocol])
     if ca is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -176,9 +184,27 @@ def web_context(
 def require_fingerprint(connection: ssl.SSLSocket, expected: str | None, peer: str) -> None:
     """Raise `IdentityError` unless the peer's certificate is the one that is expected."""
     certificate = connection.getpeercert(binary_form=True)
+    require_certificate(certificate, expected, connection.context, peer)
+
+
+def require_certificate(
+    certificate: bytes | None, expected: str | None, context: ssl.SSLContext, peer: str
+) -> None:
+    """Raise `IdentityError` unless a certificate (DER) is the one that is expected.
+
+    Parameters
+    ----------
+    certificate : bytes or None
+    expected : str or None
+        Its fingerprint; None: the context has verified who has signed it.
+    context : ssl.SSLContext
+        By which the peer was greeted.
+    peer : str
+        For messages.
+    """
     found = fingerprint_of(certificate) if certificate else "none"
     if expected is None:
-        if connection.context.verify_mode != ssl.CERT_REQUIRED:
+        if context.verify_mode != ssl.CERT_REQUIRED:
             raise TransferError(f"{peer}: give its fingerprint or ca; any certificate would do")
     elif found != expected:
         raise IdentityError(

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from datacollect.files.clock import instant_text
-from datacollect.files.units import format_bytes, format_duration
+from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.pictures.writing import shortened
 from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.schedule.data.use import arrived_bytes, plan_money
@@ -81,6 +81,9 @@ def role_of(problem: Problem, schedule: Schedule, name: str) -> str:
             release_s, clock = float(problem.release_s[i]), problem.clock
             since = format_duration(release_s) if clock is None else clock.text(release_s)
             parts[0] += f" from {since} on"
+        if i in problem.makers:
+            assert problem.produces_bytes_per_s is not None
+            parts[0] += f", made at {format_rate(float(problem.produces_bytes_per_s[i]))}"
     relayed = dict.fromkeys(r.source for r in schedule.routes if name in r.hosts)
     others = [source for source in relayed if source != name]
     if others:

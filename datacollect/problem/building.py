@@ -25,6 +25,7 @@ from datacollect.problem.host_limits import (
 )
 from datacollect.problem.hourly_rates import has_hours, hourly_rate, is_no_limit
 from datacollect.problem.numbers import floats_of, one_per_host
+from datacollect.problem.production import production_of_hosts
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
 from datacollect.problem.with_units import INSTANT, in_units, values_in_units
@@ -94,6 +95,7 @@ def contents_of_hosts(
         shared=tuple(shared),
         held=tuple(held),
         most_connections=np.array([host.most_connections for host in hosts], dtype=float),
+        **production_of_hosts(hosts),
         latitude=np.array([host.latitude for host in hosts], dtype=float),  # None becomes NaN
         longitude=np.array([host.longitude for host in hosts], dtype=float),
         clock=clock,
@@ -156,6 +158,7 @@ def contents_of_matrix(
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
     most_connections: InUnitsLike | None = None,
+    production: Mapping[str, InUnitsLike | None] | None = None,
     rates: Mapping[str, InUnitsLike | None] | None = None,
 ) -> ProblemContents:
     """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
@@ -169,6 +172,8 @@ def contents_of_matrix(
         number for all hosts or one each, of the latter two also a row of these for each period.
     most_connections : array_like, optional
         A number for all hosts or one each.
+    production : mapping of str to array_like, optional
+        ``produces_bytes_per_s`` and ``made_bytes``: a number for all hosts or one each.
     rates : mapping of str to array_like, optional
         ``per_connection_bytes_per_s``, ``capacity_bytes_per_s``, ``competitors``: a number for all
         links, or a matrix; NaN where a link has none.
@@ -194,7 +199,9 @@ def contents_of_matrix(
     n = len(names)
     hosts = ArrayAxis("host", lambda: names)
     of_pairs = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, **(rates or {})}
+    made = {key: value for key, value in (production or {}).items() if value is not None}
     of_hosts = {"backlog_bytes": backlog_bytes, "most_connections": most_connections, **limits}
+    of_hosts |= made
     said = values_in_units(of_pairs, COUNTED, dict.fromkeys(of_pairs, (hosts, hosts)))
     said |= values_in_units(of_hosts, COUNTED, dict.fromkeys(of_hosts, (hosts,)))
     matrix = floats_of("bandwidth_bytes_per_s", said["bandwidth_bytes_per_s"])
@@ -214,6 +221,7 @@ def contents_of_matrix(
         else one_per_host(key, said[key], n)
         for key in limits
     }
+    given |= {key: one_per_host(key, said[key], n) for key in made}
     return ProblemContents(
         names=names,
         destination=destination,

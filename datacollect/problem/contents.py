@@ -51,6 +51,8 @@ class ProblemContents:
     shown_uplink_bytes_per_s: FloatArray | None = None
     shown_downlink_bytes_per_s: FloatArray | None = None
     most_connections: FloatArray | None = None
+    produces_bytes_per_s: FloatArray | None = None
+    made_bytes: IntArray | None = None
     latitude: FloatArray | None = None
     longitude: FloatArray | None = None
     per_connection_bytes_per_s: FloatArray | None = None
@@ -62,6 +64,7 @@ class ProblemContents:
     file_tolerance: float = FILE_TOLERANCE
     measured_s: float | None = None
     bandwidth_intervals: BandwidthIntervals | None = None
+    limit_causes: Mapping[tuple[str, str], str] | None = None
 
 
 class ProblemChanges(TypedDict, total=False):
@@ -84,6 +87,8 @@ class ProblemChanges(TypedDict, total=False):
     shown_uplink_bytes_per_s: InUnitsLike | None
     shown_downlink_bytes_per_s: InUnitsLike | None
     most_connections: npt.ArrayLike | None
+    produces_bytes_per_s: InUnitsLike | None
+    made_bytes: InUnitsLike | None
     per_connection_bytes_per_s: InUnitsLike | None
     capacity_bytes_per_s: InUnitsLike | None
     competitors: npt.ArrayLike | None
@@ -93,3 +98,4 @@ class ProblemChanges(TypedDict, total=False):
     file_tolerance: float
     measured_s: float | None
     bandwidth_intervals: BandwidthIntervals | None
+    limit_causes: Mapping[tuple[str, str], str] | None

@@ -11,11 +11,12 @@ from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import SHOWN, shown_rates
+from datacollect.problem.host_limits import LIMITS, SHOWN, shown_rates
 from datacollect.problem.manifest import require_fit
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS, changed_places
+from datacollect.problem.production import PRODUCTION_COLUMNS, changed_production, reject_early_held
 from datacollect.problem.rules import (
     HOST_COLUMNS,
     LINK_COLUMNS,
@@ -70,6 +71,8 @@ def copied(problem: _P, changes: Mapping[str, Any]) -> _P:
     """
     if not changes.keys().isdisjoint(("names", "bandwidth_bytes_per_s")):
         changes = {"bandwidth_intervals": None, **changes}  # they were of others
+    if not changes.keys().isdisjoint(("names", *LIMITS)) and "daily" not in changes:
+        changes = {"limit_causes": None, **changes}
     other = copy.copy(problem)
     keeps = {name for name, follows in TAKEN_OVER.items() if follows.isdisjoint(changes)}
     for name in other.__dict__.keys() - _ATTRIBUTES - keeps:
@@ -109,7 +112,14 @@ def counted(problem: ProblemContents, given: Mapping[str, Any]) -> dict[str, Any
 
     hosts, links = (ArrayAxis("host", lambda: names),), (ArrayAxis("link", pairs),)
     axes = dict.fromkeys(
-        (*HOST_COLUMNS, *SHOWN.values(), "most_connections", *PLACE_COLUMNS), hosts
+        (
+            *HOST_COLUMNS,
+            *SHOWN.values(),
+            "most_connections",
+            *PRODUCTION_COLUMNS,
+            *PLACE_COLUMNS,
+        ),
+        hosts,
     )
     axes |= dict.fromkeys(LINK_COLUMNS[2:], links)
     measured = {key: given[key] for key in ("measured_s",) if key in given}
@@ -181,6 +191,8 @@ def settle(problem: Any, changed: Set[str]) -> None:
     }
     for key, array in columns.items():
         object.__setattr__(problem, key, array)
+    for key, array in changed_production(problem, changed).items():
+        object.__setattr__(problem, key, array)
     if changed & {"names", "link_from", "link_to", "shared"}:
         reject_bad_shared(problem.shared, problem)
     if "shared" in changed:
@@ -189,3 +201,5 @@ def settle(problem: Any, changed: Set[str]) -> None:
         require_fit(problem, problem.manifest, "manifest")
     if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
         reject_bad_held(problem.held, problem)
+    if changed & {"names", "backlog_bytes", "held", *PRODUCTION_COLUMNS}:
+        reject_early_held(problem)

@@ -103,6 +103,7 @@ def of_all(
         b"" if problem.price_per_gb is None else problem.price_per_gb,
         shared,
         *_parts_of_connections(problem),
+        *_parts_of_production(problem),
     ).hex()
 
 
@@ -120,6 +121,13 @@ def _parts_of_connections(problem: ProblemContents) -> list[bytes | npt.NDArray[
     if all(column is None for column in columns):
         return []
     return [b"" if column is None else column for column in columns]
+
+
+def _parts_of_production(problem: ProblemContents) -> list[bytes | npt.NDArray[Any]]:
+    """Return what sources make; nothing where all is there, lest older hashes change."""
+    if problem.produces_bytes_per_s is None or problem.made_bytes is None:
+        return []
+    return [b"production", problem.produces_bytes_per_s, problem.made_bytes]
 
 
 def _sha256(*parts: bytes | npt.NDArray[Any]) -> bytes:

@@ -34,6 +34,7 @@ PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
 SOURCE_NAME = "Whose backlog the data are part of."
 BYTES_RANGE = "First byte of the range, counted within the source's backlog."
 _HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
+_PRODUCES = replace(CAPACITY, remedy="leave it out where all is there at release_s")
 _SHOWN_RATE = replace(CAPACITY, remedy="leave it out where nothing was seen")
 
 
@@ -89,6 +90,19 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 default=0.0,
             ),
             Field(
+                "produces_bytes_per_s",
+                _PRODUCES,
+                "Rate at which the host makes its backlog, byte after byte from release_s on, in "
+                "bytes per second; all is there at release_s if absent.",
+            ),
+            Field(
+                "made_bytes",
+                Whole("bytes", remedy=NONE),
+                "With produces_bytes_per_s: how many bytes of the backlog, its first, are there at "
+                "release_s.",
+                default=0,
+            ),
+            Field(
                 "storage_bytes",
                 Whole("bytes", stop=None, remedy=UNLIMITED),
                 "Room for other hosts' data, in bytes; unlimited if absent; 0: never a "
@@ -103,6 +117,13 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 "downlink_bytes_per_s",
                 "What all links into the host carry together",
                 has_periods=has_periods,
+            ),
+            Field(
+                "profile",
+                Text(),
+                "File that `datacollect host calibrate` wrote on the host, relative to this file: "
+                "what it sends and receives over TLS, the latter to disk, as uplink and downlink; "
+                "where these are given, too, the smaller counts.",
             ),
             _shown("shown_uplink_bytes_per_s", "send"),
             _shown("shown_downlink_bytes_per_s", "receive"),

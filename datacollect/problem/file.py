@@ -25,6 +25,8 @@ from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.hourly_rates import NO_LIMIT, is_no_limit
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
+from datacollect.problem.production import production_of_trees, production_tree
+from datacollect.problem.profile_limits import with_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +48,7 @@ def contents_of(
     tree : mapping
         What TOML or JSON say, as dicts, lists, texts and numbers.
     base_dir : path-like, optional
-        What ``bandwidth_csv`` is relative to; by default the working directory.
+        What ``bandwidth_csv`` and profiles are relative to; by default the working directory.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def contents_of(
     [1000000, 0]
     """
     values = PROBLEM.read(tree)
-    hosts = values["hosts"]
+    hosts, causes = with_profiles(values["hosts"], base_dir)
     index = {name: i for i, name in enumerate(hosts)}
     require_host(values["destination"], "destination", index)
     clock = calendar.clock_of(values)
@@ -97,6 +99,7 @@ def contents_of(
         **limits,
         **_shown(hosts),
         most_connections=_or_unlimited("most_connections", hosts),
+        **production_of_trees(hosts, backlogs),
         # None becomes NaN.
         latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
         longitude=np.array([host["longitude"] for host in hosts.values()], dtype=float),
@@ -106,6 +109,7 @@ def contents_of(
         file_tolerance=values["file_tolerance"],
         measured_s=_measured_s(values, table),
         bandwidth_intervals=intervals_of(values["links"]),
+        limit_causes=causes or None,
     )
     contents, hours = with_hours(contents, hours, hourly)
     return calendar.recurring(contents, hours, _windows(values, table))
@@ -375,6 +379,7 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
         tree["backlog_bytes"] = int(problem.backlog_bytes[i])
     if problem.release_s[i]:
         tree["release_s"] = float(problem.release_s[i])
+    tree |= production_tree(problem, i)
     if problem.storage_bytes[i] < math.inf:
         tree["storage_bytes"] = int(problem.storage_bytes[i])
     for key in LIMITS:

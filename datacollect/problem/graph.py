@@ -18,6 +18,7 @@ from datacollect.problem.host_limits import LIMITS, SHOWN
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.hourly_rates import is_no_limit
 from datacollect.problem.places import PLACE_COLUMNS
+from datacollect.problem.production import PRODUCTION_COLUMNS
 from datacollect.problem.with_units import in_units
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ NODE_ATTRIBUTES = (
     "downlink_bytes_per_s",
     *SHOWN.values(),
     "most_connections",
+    *PRODUCTION_COLUMNS,
     *PLACE_COLUMNS,
 )
 EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
@@ -188,12 +190,12 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
         limit = getattr(problem, key)
         for i in np.flatnonzero((limit != limit[0]).any(axis=0)).tolist():
             per_host[key][i] = limit[:, i].tolist()
-    of_shown = frozenset(SHOWN.values())
+    said_above_0 = frozenset((*SHOWN.values(), "made_bytes"))
     nodes = {
         name: {
             key: x
             for key, column in per_host.items()
-            if isinstance(x := column[i], list) or (x > 0 if key in of_shown else x < math.inf)
+            if isinstance(x := column[i], list) or (x > 0 if key in said_above_0 else x < math.inf)
         }
         for i, name in enumerate(problem.names)
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +34,11 @@ class Host:
         Bytes that it holds at its release time and that must reach the destination.
     release_s : float or str
         Instant from which its backlog may leave.
+    produces_bytes_per_s : float or str
+        Rate at which it makes its backlog, byte after byte from `release_s` on; by default all is
+        there then.
+    made_bytes : int or str
+        With `produces_bytes_per_s`: how many bytes, the first, are there at `release_s`.
     storage_bytes : float or str
         Room for other hosts' data; infinite by default; 0: never a store-and-forward relay.
     uplink_bytes_per_s, downlink_bytes_per_s : float, str, or sequence of these
@@ -64,6 +69,14 @@ class Host:
     latitude: float | None = None
     longitude: float | None = None
     open: str | Sequence[str] | None = None
+    produces_bytes_per_s: BytesPerS = math.inf
+    made_bytes: WholeBytes = 0
+
+    def __repr__(self) -> str:
+        """Show what is not as by default."""
+        said = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        given = [f"{key}={value!r}" for key, (value, default) in said.items() if value != default]
+        return f"Host({', '.join(given)})"
 
 
 @dataclass(frozen=True)

@@ -79,11 +79,19 @@ class Problem(ProblemContents):
     bandwidth_intervals : mapping of (str, str) to mapping, or None
         By (from, to) what measurements say of links' bandwidths, as problem files have it. Plans do
         not depend on it; it vanishes with the bandwidths.
+    limit_causes : mapping of (str, str) to str, or None
+        By limit and host, which part of a machine it is, as the profile of the machine says:
+        ``{("downlink_bytes_per_s", "D"): "processor"}``. Plans do not depend on it; it vanishes
+        with the limits.
     shown_uplink_bytes_per_s, shown_downlink_bytes_per_s : ndarray, shape (n_hosts,), or None
         As in `Host`, 0 where nothing was seen, infinite where it is known that there is no limit;
         None where nothing is known of any host. Plans do not depend on them.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
+    produces_bytes_per_s : ndarray of float, shape (n_hosts,), or None
+        As in `Host`, infinite where all is there at the release; None where it is everywhere.
+    made_bytes : ndarray of int64, shape (n_hosts,), or None
+        As in `Host`; None where no host produces.
     latitude, longitude : ndarray of float, shape (n_hosts,), or None
         Degrees, NaN where not known; None where no host's place is. Plans do not depend on them.
     per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)
@@ -190,6 +198,8 @@ class Problem(ProblemContents):
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
         most_connections: npt.ArrayLike | None = None,
+        produces_bytes_per_s: InUnitsLike | None = None,
+        made_bytes: InUnitsLike | None = None,
         per_connection_bytes_per_s: InUnitsLike | None = None,
         capacity_bytes_per_s: InUnitsLike | None = None,
         competitors: npt.ArrayLike | None = None,
@@ -218,6 +228,9 @@ class Problem(ProblemContents):
             What lies elsewhere already, of sources' backlogs.
         most_connections : array_like, optional
             A number for all hosts or shape (n,).
+        produces_bytes_per_s, made_bytes : array_like, optional
+            Of sources that make their backlogs at a rate, as in `Host`: a number for all hosts or
+            shape (n,); infinite where all is there at the release.
         per_connection_bytes_per_s, capacity_bytes_per_s, competitors : array_like, optional
             How rates grow with connections, as in `Link`: a number for all links or shape (n, n),
             NaN where a link has none.
@@ -253,6 +266,10 @@ class Problem(ProblemContents):
             shared=shared,
             held=held,
             most_connections=most_connections,
+            production={
+                "produces_bytes_per_s": produces_bytes_per_s,
+                "made_bytes": made_bytes,
+            },
             rates={
                 "per_connection_bytes_per_s": per_connection_bytes_per_s,
                 "capacity_bytes_per_s": capacity_bytes_per_s,
@@ -365,7 +382,8 @@ class Problem(ProblemContents):
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
             ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``shown_uplink_bytes_per_s``,
-            ``shown_downlink_bytes_per_s``, ``most_connections``, ``latitude``, ``longitude``; NaN
+            ``shown_downlink_bytes_per_s``, ``most_connections``, ``produces_bytes_per_s``,
+            ``made_bytes``, ``latitude``, ``longitude``; NaN
             is the default of `Host`. Cells may be texts with units; of uplinks
             and downlinks lists with one number per period. It lists all hosts, in their order.
             Without it hosts are all names in links and backlogs: in the order of a square table,
@@ -429,6 +447,7 @@ class Problem(ProblemContents):
             Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
             ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
             ``shown_uplink_bytes_per_s``, ``shown_downlink_bytes_per_s``, ``most_connections``,
+            ``produces_bytes_per_s``, ``made_bytes``,
             ``latitude``, ``longitude``), all optional; uplinks and downlinks may be lists
             with one number per period. Edges are links, with ``bandwidth_bytes_per_s`` (a number,
             or a list with one per period) and optionally ``price_per_gb``,
@@ -581,6 +600,24 @@ class Problem(ProblemContents):
         names = self.names
         ends = zip(self.link_from[links].tolist(), self.link_to[links].tolist(), strict=True)
         return [(names[a], names[b]) for a, b in ends]
+
+    @cached_property
+    def makers(self) -> IntArray:
+        """The hosts that make their backlogs at a rate, as indices.
+
+        Examples
+        --------
+        >>> problem = Problem.from_matrix(
+        ...     ["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D", produces_bytes_per_s=2.0
+        ... )
+        >>> problem.makers.tolist()
+        [0]
+        """
+        if self.produces_bytes_per_s is None:
+            return np.zeros(0, dtype=np.int64)
+        makes = np.isfinite(self.produces_bytes_per_s)
+        makes[self.destination_index] = False
+        return np.flatnonzero(makes)
 
     @cached_property
     def shared_links(self) -> tuple[IntArray, ...]:

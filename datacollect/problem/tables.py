@@ -26,6 +26,7 @@ from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, olde
 from datacollect.problem.numbers import floats_of, numbers_of
 from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS
+from datacollect.problem.production import PRODUCTION_COLUMNS
 from datacollect.problem.rules import whole_backlogs
 from datacollect.problem.with_units import INSTANT, in_units
 
@@ -45,6 +46,7 @@ HOST_COLUMNS = (
     "downlink_bytes_per_s",
     *SHOWN.values(),
     "most_connections",
+    *PRODUCTION_COLUMNS,
     *PLACE_COLUMNS,
 )
 
@@ -390,7 +392,7 @@ def _host_names(hosts: pd.DataFrame) -> list[str]:
 def _host_limits(hosts: pd.DataFrame | None, n_hosts: int, n_periods: int) -> dict[str, Any]:
     limits, without = {}, {}
     for column in HOST_COLUMNS:
-        default = 0.0 if column in ("release_s", *SHOWN.values()) else math.inf
+        default = 0.0 if column in ("release_s", "made_bytes", *SHOWN.values()) else math.inf
         default = math.nan if column in PLACE_COLUMNS else default
         limits[column] = np.full(n_hosts, default)
         if hosts is not None and column in hosts:

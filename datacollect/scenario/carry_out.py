@@ -23,10 +23,14 @@ from datacollect.errors import (
 from datacollect.files.stages import stage as timed
 from datacollect.files.units import counted
 from datacollect.methods.choice import plan
-from datacollect.methods.execution import execution_of
 from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
+from datacollect.scenario.hidden_makers import (
+    engine_setting,
+    execution_with_makers,
+    run_without_hidden,
+)
 from datacollect.scenario.knowledge import planning_problem
 from datacollect.scenario.known_wires import simulated
 from datacollect.scenario.options import EstimateOptions, RunOptions, execution_options
@@ -170,7 +174,8 @@ def carry_out(
         tell("building", 0)
         with timed("building"):
             setting = replace(setting, scenario=chosen) if setting else build(chosen)
-        packets = _packets(setting, limits) if engine == "ns3" else None
+        given = engine_setting(setting)
+        packets = _packets(given, limits) if engine == "ns3" else None
         tell("measuring", 0)
         with timed("measuring"):
             problem, measurement = planning_problem(setting, engine, cache_dir, progress)
@@ -188,19 +193,16 @@ def carry_out(
             planned, problem = schedule, problem.until(schedule.makespan_s)
         with naming("run"):
             require_room(planned, limits.relay_buffer_bytes)
-        carried = execution_of(
-            problem,
-            how,
-            schedule=planned,
-            relay_buffer_bytes=limits.relay_buffer_bytes,
-            in_packets=engine == "ns3",
+        carried = execution_with_makers(
+            problem, how, planned, limits.relay_buffer_bytes, in_packets=engine == "ns3"
         )
     tell("simulating", sum(setting.backlog_bytes.values()))
     with timed(f"simulating by {engine}") as facts:
         if packets is None:
-            run = _as_fluid(setting, limits, carried, progress)
+            run = _as_fluid(given, limits, carried, progress)
         else:
-            run = _in_packets(packets, setting, limits, carried, progress)
+            run = _in_packets(packets, given, limits, carried, progress)
+        run = run_without_hidden(run, setting)
         facts.append(counted(run.events, "event"))
     connections, replanning = carried.connections, None
     if carried.controller.decides_at_destination:

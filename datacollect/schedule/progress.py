@@ -21,6 +21,7 @@ from datacollect.problem.cycles import has_windows
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.problem.open_links import LinkEnds, open_links
+from datacollect.problem.production import made_by
 from datacollect.problem.with_units import in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import ProgressContents
@@ -370,6 +371,7 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
             clock=None if problem.clock is None else problem.clock.later(progress.at_s),
             storage_bytes=_room(problem, held),
             held=held,
+            **_made_now(problem, progress),
             **_links_now(problem, progress),
         )
         if _has_windows_still(problem, progress):
@@ -380,6 +382,21 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
         return remaining
     except ProblemError as error:
         raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
+
+
+def _made_now(problem: Problem, progress: Progress) -> dict[str, Any]:
+    """Return what sources have made by an instant: at least what lies elsewhere by then."""
+    if problem.made_bytes is None:
+        return {}
+    made = problem.made_bytes.copy()
+    for host in problem.makers.tolist():
+        by_rate = math.floor(made_by(problem, host, np.array([progress.at_s]))[0])
+        made[host] = max(int(made[host]), by_rate)
+    for part in progress.held:
+        host = problem.host_index[part.source]
+        if host in problem.makers and part.n_bytes:
+            made[host] = max(int(made[host]), part.offset_bytes + part.n_bytes)
+    return {"made_bytes": np.minimum(made, problem.backlog_bytes)}
 
 
 # What lies where ----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from datacollect.methods.fair.transfers import AllAtOnce, RouteJob, fair_transfe
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.hosts import Parcel
 from datacollect.problem.other_rates import with_link_rates
+from datacollect.problem.production import last_made_s
 from datacollect.schedule.data.use import connections_by_link
 from datacollect.uncertainty.in_step import InStep
 
@@ -112,6 +113,7 @@ class FixedPlan:
             or plan.slot_s is not None
             or plan.turns is not None
             or any(parcel.release_s > 0 for parcel in problem.parcels)
+            or len(problem.makers) > 0
         )
         self._is_fair = is_max_min_fair(plan.method) and plan.slot_s is None and plan.turns is None
         self.is_quick = not (has_time or self._is_fair)
@@ -139,7 +141,9 @@ class FixedPlan:
             one(self._changed(links, factors[i], {key: most[i] for key, most in limits.items()}))
             for i in first.tolist()
         ]
-        return np.array(found)[which.ravel()]
+        # However fast links are, nothing arrives before it is made.
+        ends_s: FloatArray = np.array(found)[which.ravel()]
+        return np.maximum(ends_s, last_made_s(self._problem))
 
     def _changed(
         self, links: IntArray, factors: FloatArray, limits: Mapping[str, FloatArray]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
+from instances.host_profiles import profile
 
 from datacollect.bistro.http.signals import Told
 from datacollect.commands.main import run
@@ -62,6 +63,7 @@ COMMANDS = {
     "example": ("example", "minimal"),
     "examples": ("example",),
     "estimate": ("estimate", "samples.csv"),
+    "host predict": ("host", "predict", "PROFILE.toml", "--tls", "--to-disk", "--relay"),
     "measure hosts": ("measure", "hosts", "--iperf3", "S=s:1", "--iperf3", "D=d:1"),
     "measure problem": ("measure", "problem", "measured", "--destination", "D"),
     "measure watch": ("measure", "watch", "measured", "-o", "new.html"),
@@ -73,6 +75,10 @@ COMMANDS = {
     "simulate": ("simulate", "scenario_small.toml", "--engine", "fluid"),
     "sweep": ("sweep", "experiment.toml", "-o", "swept", "--workers", "0"),
     "report": ("report", "done"),
+    "feed plan": (
+        *("feed", "plan", "--rate", "16 Mbit/s"),
+        *("--rtt", "50 ms", "--bandwidth", "20 Mbit/s"),
+    ),
     "keys new": ("keys", "new", "new.key"),
     "keys show": ("keys", "show", "own.key"),
     "agent": ("agent", "agent.toml"),
@@ -81,8 +87,10 @@ COMMANDS = {
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
+    "doctor": ("doctor", "collection.toml", "--into", "again"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
+    "tunnel": ("tunnel", "collection.toml", "S:echo", "--listen", "0"),
     "event new": ("event", "new", "draft.toml", "-o", "new-event.toml"),
     "event tickets": (
         *("event", "tickets", "event.toml", "--people", "people.csv"),
@@ -97,9 +105,9 @@ COMMANDS = {
     "witness": ("witness", "witness.toml"),
 }
 # They say where they are in one line, however long.
-SERVERS = ("agent", "timestamp", "witness")
+SERVERS = ("agent", "timestamp", "tunnel", "witness")
 # They print a line that is copied into a file, however long.
-COPIED = ("agent init", "bistro init", "event new")
+COPIED = ("agent init", "bistro init", "event new", "feed plan")
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
 SLOW = ("plot", "front", "simulate", "sweep", "report")
 # Where files are written: the option's value, and the file that must not be overwritten.
@@ -137,6 +145,7 @@ def prepared(tmp_path_factory):
         )
         Path("progress.json").write_text('{"format": "datacollect-progress/1", "at_s": 0.5}')
         Path("experiment.toml").write_text(SWEEP)
+        Path("PROFILE.toml").write_text(profile().to_toml())
         Path("into").mkdir()
         assert run(["sweep", "experiment.toml", "-o", "done", "--workers", "0"]) == 0
         write_private_key("own.key", KEY)
@@ -233,6 +242,8 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
+    listener = "datacollect.transfer.tunnel.listening.TunnelListener"
+    monkeypatch.setattr(f"{listener}.run", lambda _: None)
     monkeypatch.setattr("datacollect.bistro.auditor.audit_event.Asker", Nothing)
     for server in ("log_service.server.service", "witness.server"):
         monkeypatch.setattr(f"datacollect.bistro.{server}.Told", ToldToEnd)

@@ -91,7 +91,50 @@ PLAN = ("plan", "p.toml", "--json")
 ESTIMATE = ("estimate", "s.txt")
 RATE = r"a,b,1000000\.0"
 
+PROFILE = """\
+format = "datacollect-host-profile/1"
+measured_at = 2200-01-01T00:00:00Z
+name = "D"
+processors = 2
+[[costs]]
+work = "tcp"
+end = "receives"
+over = "veth"
+s_per_gib = 0.5
+low_s_per_gib = 0.5
+high_s_per_gib = 0.5
+[[costs]]
+work = "tcp"
+end = "sends"
+over = "veth"
+s_per_gib = 0.5
+low_s_per_gib = 0.5
+high_s_per_gib = 0.5
+"""
+PREDICT = ("host", "predict", "h.toml", "--json")
+
 REMEDIES = {
+    "a window without a round trip": Remedy(
+        (*PREDICT, "--window", "64 KiB"),
+        {"h.toml": PROFILE},
+        r"window_bytes \(--window\) and rtt_s \(--rtt\) belong together.*give both",
+        more=("--rtt", "1 s"),
+        gives=r'"bytes_per_s": 65536\.0',
+    ),
+    "more cores than there are": Remedy(
+        (*PREDICT, "--cores", "3"),
+        {"h.toml": PROFILE},
+        r"leave it out for all of them",
+        instead=PREDICT,
+        gives=r'"binds": "processor"',
+    ),
+    "a rate without its unit": Remedy(
+        (*PREDICT, "--nic", "10"),
+        {"h.toml": PROFILE},
+        r'give the unit, such as "(10 Gbit/s)"',
+        instead=(*PREDICT, "--nic", "{1}"),
+        gives=r'"binds": "NIC"',
+    ),
     "a comma that may group digits, meant so": Remedy(
         PLAN,
         {"p.toml": PROBLEM.replace("1_000_000", '"1,500 TB"')},

@@ -24,8 +24,8 @@ def at(s: float) -> events.ClockReading:
     return events.ClockReading(s, START_S + s)
 
 
-def core(tmp_path, *, used=None, **limits) -> AgentCore:
-    config = AgentConfig(
+def config_of(tmp_path, **limits) -> AgentConfig:
+    return AgentConfig(
         file=tmp_path / "R.toml",
         name="R",
         listen=("127.0.0.1", 0),
@@ -38,14 +38,17 @@ def core(tmp_path, *, used=None, **limits) -> AgentCore:
         nonces=tmp_path / "n",
         limits=AgentLimits(**limits),
     )
-    return AgentCore(config, "1", used)
+
+
+def core(tmp_path, *, used=None, **limits) -> AgentCore:
+    return AgentCore(config_of(tmp_path, **limits), "1", used)
 
 
 def ticket(kind="relay", **fields) -> Ticket:
     fields = {"issued_s": START_S, "expires_s": START_S + 60, "most_sockets": 9, **fields}
     if kind == "relay":
         fields = {"egress": "S", "agents": ("R",), **fields}
-    return Ticket(KEY.public, "R", kind, "c1", **fields)
+    return Ticket(KEY.public, "R", kind, fields.pop("collection", "c1"), **fields)
 
 
 def head(token: str, target: str = "S") -> bytes:

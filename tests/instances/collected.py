@@ -55,17 +55,17 @@ class Collected:
         opener.prepare()
         with closing(Register(self.place, EVENT, here or Place.of(folder))) as register:
             batch = folder.glob("segments/north/batches/*.batch")
-            register.take_batch(read_batch(next(batch).read_bytes(), EVENT))
+            register.held.take_batch(read_batch(next(batch).read_bytes(), EVENT))
             served = folder / "segments/north"
-            register.take_index("north", 0, read_index((served / index_name(0)).read_bytes()))
-            register.take_segment("north", 0, (served / segment_name(0)).stat().st_size)
+            register.held.take_index("north", 0, read_index((served / index_name(0)).read_bytes()))
+            register.held.take_segment("north", 0, (served / segment_name(0)).stat().st_size)
             at_s = times_s or {}
             register.take_times(
                 (each.entry, at_s.get(n, DEADLINE_S)) for n, each in self.uploads.items()
             )
             register.judge_times()
             wanted = {self.uploads[n].entry for n in opened}
-            for opening in [*register.to_open()]:
+            for opening in [*register.held.to_open()]:
                 if opening.upload.commitment.entry in wanted:
                     register.opened(*opener.open(opening))
             if is_logged:

@@ -9,14 +9,16 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.commands.brought import COMMANDS
+from datacollect.commands.brought import COMMANDS, FEED_COMMANDS
 from datacollect.exports.formats import EXPORTS
 from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measurement.readers import READERS
 from datacollect.methods.choice import METHODS
 from datacollect.net.key_forms import KEY_FORMS
+from datacollect.pictures.live_views import LIVE_VIEWS
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.agent.handlers import AGENT_HANDLERS
+from datacollect.transfer.doctor.checks import DOCTOR_CHECKS
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -30,10 +32,13 @@ REGISTRIES = (
         READERS,
         KINDS,
         COMMANDS,
+        FEED_COMMANDS,
         AGENT_TABLES,
         AGENT_HANDLERS,
         FILE_KINDS,
         KEY_FORMS,
+        LIVE_VIEWS,
+        DOCTOR_CHECKS,
     ),
 )
 

@@ -76,8 +76,11 @@ class Collecting:
 
 
 @contextmanager
-def collecting_world(folder: Path) -> Iterator[World]:
-    """Yield an event in a folder, which is the working folder: witnesses and a service run."""
+def world_with_destination(folder: Path, closed_after_s: float, **how) -> Iterator[World]:
+    """Yield an event in a folder, which has the keys of its destination; nothing runs yet.
+
+    Bistros close batches and segments sooner, so that nobody waits for ten seconds.
+    """
     verdicts = {"key": key_of("verdicts").public, "url": f"https://localhost:{free_port()}"}
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -86,17 +89,27 @@ def collecting_world(folder: Path) -> Iterator[World]:
             bistros=rows_with_certificates(folder),
             verdicts=verdicts,
             recipients=[str(IDENTITY.to_public())],
-            admission="open",
+            **how,
         ) as world,
     ):
-        patch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 0.5)
-        patch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 0.5)
-        patch.setenv("SSL_CERT_FILE", str(world.authority))
-        patch.chdir(folder)
+        patch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", closed_after_s)
+        patch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", closed_after_s)
         (folder / "own.identity").write_text(f"{IDENTITY}\n")
         write_private_key(folder / "verdicts.key", key_of("verdicts"))
         write_private_key(folder / "collector.key", KEY)
-        port = verdicts["url"].rpartition(":")[2]
+        yield world
+
+
+@contextmanager
+def collecting_world(folder: Path) -> Iterator[World]:
+    """Yield an event in a folder, which is the working folder: witnesses and a service run."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        world_with_destination(folder, 0.5, admission="open") as world,
+    ):
+        patch.setenv("SSL_CERT_FILE", str(world.authority))
+        patch.chdir(folder)
+        port = world.event.verdicts_url.rpartition(":")[2]
         (folder / "destination.toml").write_text(
             'format = "datacollect-destination/1"\nkey = "verdicts.key"\n'
             'collector = "collector.key"\nidentities = ["own.identity"]\nfolder = "collected"\n'

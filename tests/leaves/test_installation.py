@@ -134,7 +134,9 @@ def test_no_other_place_makes_such_a_command():
 
 
 # Extras of users; those of developers come in by `make`.
-OF_USERS = ("fast", "topohub", "ns3", "dask", "bistro", "postgresql", "measure", "report")
+OF_USERS = (
+    *("fast", "topohub", "ns3", "dask", "bistro", "postgresql", "measure", "metrics", "report"),
+)
 
 
 def extras():
@@ -254,8 +256,15 @@ def no_cbc(monkeypatch):
     cbc._cbc_path()
 
 
+def no_prometheus(monkeypatch):
+    from datacollect.net.metrics import MetricsServer
+
+    without_package(monkeypatch, "prometheus_client")
+    MetricsServer(("127.0.0.1", 0), list, "--metrics 0")
+
+
 MISSING = [no_ns3, another_ns3, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc, no_plotly, no_jc]
-MISSING += [no_pyrage]
+MISSING += [no_pyrage, no_prometheus]
 
 
 def remedy_of(missing):

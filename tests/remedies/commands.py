@@ -79,21 +79,83 @@ def with_a_shown_key(line):
     return run
 
 
+FEED = "feed plan --rate 16Mbit/s"
+OVER = "--rtt 50ms --bandwidth 20Mbit/s"
+
+
+def fed(rows, line):
+    """Plan a feed over a path from S to D of which something was measured."""
+    sample = {"from": "S", "to": "D", "time_s": 1.7e9, "tool": "tcp", "ended": "done"}
+
+    def run():
+        with in_new_folder() as folder:
+            (folder / "samples").mkdir()
+            if rows:
+                write_part(folder / "samples", "one", [sample | row for row in rows])
+            return call(f"{FEED} --samples samples {line}")
+
+    return run
+
+
+RATE_MEASURED, TIME_MEASURED = {"bandwidth_bytes_per_s": 4e6}, {"rtt_s": 0.05}
+BETWEEN = "--from S --to D"
+
+
+def by_samples(line):
+    """Run a command on a problem with samples of its links."""
+    return in_folder(f"{line} --samples t.csv", p_toml=P, t_csv=SAMPLED)
+
+
 EXAMPLES = [
+    Example(
+        '--loss must be a part >= 0 and < 1, got {}; 1e-5 is "0.001 %"',
+        in_folder(f"{FEED} {OVER} --loss 1"),
+        in_folder(f"{FEED} {OVER} --loss 0.001%"),
+    ),
+    Example(
+        "--via {}: must begin with a name of its own; write --via K1 --via K2=17ms",
+        in_folder(f"{FEED} {OVER} --via =17ms"),
+        in_folder(f"{FEED} {OVER} --via K1 --via K2=17ms"),
+    ),
+    Example(
+        "--via: round trips to relays must sum to less than --rtt, got {} s of {} s; the last hop",
+        in_folder(f"{FEED} {OVER} --via K=50ms"),
+        in_folder(f"{FEED} {OVER} --via K=20ms"),
+    ),
+    Example(
+        "{} is missing; give --rtt and --bandwidth, or --samples DIR --from S --to D",
+        in_folder(FEED),
+        in_folder(f"{FEED} {OVER}"),
+    ),
+    Example(
+        "{} {}: --samples says what was measured; leave one out",
+        fed([RATE_MEASURED, TIME_MEASURED], f"{BETWEEN} --rtt 1s"),
+        fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
+    ),
+    Example(
+        "{}: holds no samples; measure first: datacollect measure cycle",
+        fed([], BETWEEN),
+        fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
+    ),
+    Example(
+        "no {} was measured from {} to {}; measure it: datacollect measure {}",
+        fed([RATE_MEASURED], BETWEEN),
+        fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
+    ),
     Example(
         "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N",
         in_folder("plan p.toml --seed 5", p_toml=P),
-        in_folder("plan p.toml --seed 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --seed 5"),
     ),
     Example(
         "these options are those of `datacollect estimate`, scenarios have none: change the file",
         in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=TIMELESS),
-        in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml"),
     ),
     Example(
         "give --samples DIR (samples, in Python), a folder of measurements",
         in_folder("plan p.toml --scenarios 5", p_toml=P),
-        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --scenarios 5"),
     ),
     Example(
         "asks for a problem file; say by --destination where all data go",

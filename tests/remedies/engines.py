@@ -240,8 +240,16 @@ def with_retries(n):
     return read_results
 
 
+MAKES = P.replace("storage_bytes = 1000", "produces_bytes_per_s = 50.0")
+FLUIDLY = "simulate s.toml --engine fluid --method"
+
 EXAMPLES = [
     Example("of simulated time; does the controller go round in circles?", woken(1000), woken(10)),
+    Example(
+        "makes its data (produces_bytes_per_s), which method {} cannot follow; choose coordinated",
+        in_folder(f"{FLUIDLY} adaptive", p_toml=MAKES, s_toml=SCENARIO),
+        in_folder(f"{FLUIDLY} coordinated", p_toml=MAKES, s_toml=SCENARIO),
+    ),
     Example(
         "relay_buffer_bytes must be >= {}, two segments, got {}; None: no bound",
         lambda: simulate_ns3(with_rate(1e6), {"S": 1}, "D", Restless(), relay_buffer_bytes=1),

@@ -28,6 +28,7 @@ from datacollect.measurement.routes import require_jc
 from datacollect.measuring.commands.problem import _note_changes
 from datacollect.measuring.page import watch
 from datacollect.measuring.results.changed_links import bandwidth_changes
+from datacollect.net.metrics import MetricsServer
 from datacollect.simulation.ns3.process import NS3_VERSION, check_installed
 from datacollect.solvers import cbc
 from datacollect.solvers.choice import load_flow_solver
@@ -74,6 +75,11 @@ def installs(distribution, says, lacking, provoke):
 def at_a_closed_port():
     with mock.patch("datacollect.net.dask_scheduler.DASK_TIMEOUT_S", 0.2):
         DaskCluster("tcp://127.0.0.1:1")
+
+
+def told_metrics():
+    with MetricsServer(("127.0.0.1", 0), list, "--metrics 0"):
+        pass
 
 
 def in_topohub():
@@ -272,6 +278,12 @@ EXAMPLES = [
         "the page needs plotly: {command_for_extra}",
         patched("datacollect.measuring.page.watch.plotly_script", lambda: None, watch._plotly),
         watch._plotly,
+    ),
+    installs(
+        "prometheus-client",
+        "prometheus-client is not installed, which writes metrics: {command_for_extra}",
+        without("prometheus_client", told_metrics),
+        told_metrics,
     ),
     installs(
         "jc",

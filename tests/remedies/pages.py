@@ -17,9 +17,8 @@ from datacollect.bistro.destination.run.overview_server import overview_page
 from datacollect.bistro.destination.run.standing import write_standing
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.receipt.receipt import Receipt
-from datacollect.measuring.page.watch import LIVE_POLICY, live_files
 from datacollect.measuring.page.watch_feed import WatchFeed
-from datacollect.net.live_page import LivePage
+from datacollect.pictures.live_views import live_page
 
 
 @contextmanager
@@ -30,7 +29,7 @@ def overview(folder):
 
 
 def watch(folder):
-    return LivePage(live_files("x"), WatchFeed(folder, dict, {}).news, 0, LIVE_POLICY)
+    return live_page("measurements", "x", WatchFeed(folder, dict, {}).news, 0)
 
 
 def opened(served, *, is_whole):
@@ -39,7 +38,7 @@ def opened(served, *, is_whole):
     def look():
         with (
             in_new_folder() as folder,
-            mock.patch("datacollect.net.live_page.LOOK_S", 0.05),
+            mock.patch("datacollect.pictures.live_page.LOOK_S", 0.05),
             served(folder) as server,
             chromium() as browser,
         ):
@@ -94,7 +93,7 @@ def by_the_command():
 
 EXAMPLES = [
     Example(
-        "Open the address as `measure watch` has printed it: what follows # lets you in.",
+        "Open the address as it was printed: what follows # lets you in.",
         opened(watch, is_whole=False),
         opened(watch, is_whole=True),
     ),

@@ -25,6 +25,10 @@ CSV = (
 )
 
 
+MADE = {"produces_bytes_per_s": 5e5}
+HELD_AT_D = {"host": "D", "source": "S", "offset_bytes": 0, "bytes": 10}
+
+
 def read(host=None, link=None, **top):
     """Read a problem of S with 1 MB and a link to D; what is None is left out."""
     first = {"backlog_bytes": 1_000_000} | (host or {})
@@ -237,6 +241,31 @@ EXAMPLES = [
         "release_s must be at most {}, got {}; count seconds from a later instant",
         lambda: read({"release_s": 1e16}),
         lambda: read({"release_s": 1e16 - 9.9999e15}),
+    ),
+    Example(
+        "but {} has made {} bytes so far; set made_bytes to at least that",
+        lambda: read(MADE, held=[HELD_AT_D]),
+        lambda: read(MADE | {"made_bytes": 10}, held=[HELD_AT_D]),
+    ),
+    Example(
+        "made_bytes must be whole and at most the backlog of {} bytes, got {}; it is how many",
+        lambda: read(MADE | {"made_bytes": 1_000_001}),
+        lambda: read(MADE | {"made_bytes": 1_000_000}),
+    ),
+    Example(
+        "produces_bytes_per_s must be > 0, got {}; leave it out where all is there at release_s",
+        lambda: of_host(produces_bytes_per_s=0.0),
+        of_host,
+    ),
+    Example(
+        "made_bytes needs produces_bytes_per_s, got {} alone; add the rate, or leave it out",
+        lambda: read({"made_bytes": 1}),
+        lambda: read(MADE | {"made_bytes": 1}),
+    ),
+    Example(
+        "got {} bytes/s of nothing; add it: the rate times the seconds",
+        lambda: read({"backlog_bytes": 0, "produces_bytes_per_s": 5e5}),
+        lambda: read(MADE),
     ),
     Example(
         "most_connections must be a whole number >= 0, got {}; leave it out for unlimited",

@@ -14,7 +14,8 @@ from remedies.trying import Example, call, in_new_folder, told
 from datacollect.commands.pull import _missing_lines
 from datacollect.errors import DatacollectError
 from datacollect.net.keys import write_private_key
-from datacollect.net.live_page import LivePage
+from datacollect.net.metrics import MetricsServer
+from datacollect.pictures.live_page import LivePage
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
@@ -165,6 +166,14 @@ def page_at(port=None):
     return show
 
 
+def metrics_at(host):
+    def tell():
+        with MetricsServer((host, 0), list, "metrics.listen"):
+            pass
+
+    return tell
+
+
 EXAMPLES = [
     Example(
         "compares what verify (--verify) has read; ask for both",
@@ -266,7 +275,13 @@ EXAMPLES = [
         lambda: "\n".join(_missing_lines([Missing("S", path, "away") for path in "abcde"])),
         names_all(f"{PULL} --json"),
     ),
-    Example("--page {}: {}; choose another port; 0 is any free one", page_at(), page_at(0)),
+    Example("{}: {}; choose another port; 0 is any free one", page_at(), page_at(0)),
+    Example(
+        "{}: {}; write an address of this host",
+        metrics_at("192.0.2.1"),
+        metrics_at("127.0.0.2"),
+        module="net.few_http",
+    ),
     Example(
         "and {} more; --json lists all",
         few_shown(PULL),

@@ -15,8 +15,8 @@ from typing import Any
 
 from datacollect.net.connect import connect_request
 from datacollect.net.keys import PrivateKey
-from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
-from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
+from datacollect.net.tickets import RELAY, SOURCE, TUNNEL, Ticket, sign_ticket
+from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits, TunnelConfig
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.core import AgentCore
 from datacollect.transfer.protocol.messages import FileEntry, Read, WireSegment, read_body
@@ -25,6 +25,9 @@ NAME, NEXT, OTHER = "R1", "S1", "S2"
 OURS, WITHDRAWN, STRANGER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
 FILES = ("run7/a.bin", "other/b.bin")
 OF_TIME = ("expired", "future")
+# Services of the agent's file, and how many tunnels it lets be open.
+SERVICES = {"ssh": ("127.0.0.1", 22), "rsync": ("127.0.0.1", 873)}
+MOST_TUNNELS, TUNNEL_BYTES, HALF_IDLE_S = 3, 5000, 300.0
 # The clock may be set back by so much and no ticket lives again.
 MOST_BACK_S = 600.0
 
@@ -56,6 +59,8 @@ class SimulatedAgent:
         self.seed, self.draws = seed, random.Random(f"agent {seed}")
         # What was added later draws for itself: seeds that once failed stay what they were.
         self.draws_of_bodies = random.Random(f"bodies {seed}")
+        self.draws_of_tunnels = random.Random(f"tunnels {seed}")
+        self.half_closed_s: dict[int, float] = {}
         self.monotonic_s, self.offset_s, self.most_offset_s = 0.0, 1.7e9, 1.7e9
         self.kept: dict[str, float] = {}
         self.made: list[Made] = []
@@ -80,6 +85,8 @@ class SimulatedAgent:
         )
         for _ in range(n_steps):
             self.draws.choice(steps)()
+            if self.draws_of_tunnels.random() < 0.3:
+                self._tunnel_client()
         if self.draws.random() < 0.3:
             self._withdraw()
         self._stop()
@@ -105,6 +112,7 @@ class SimulatedAgent:
         """The process is gone and comes back with what it had on disk."""
         self.sessions.clear()
         self.promised.clear()
+        self.half_closed_s.clear()
         self.did["restarts"] += 1
         self.core = self._new_core()
 
@@ -121,14 +129,15 @@ class SimulatedAgent:
             own_certificate=True,
             nonces=Path("nonces"),
             limits=replace(AgentLimits(), new_per_s=1e6),
+            tunnel=TunnelConfig(self.collectors, SERVICES, MOST_TUNNELS, TUNNEL_BYTES, HALF_IDLE_S),
         )
         return AgentCore(config, "1", dict(self.kept))
 
     # Clients ---------------------------------------------------------------------------------
 
-    def _ticket(self, kind: str) -> Made:
+    def _ticket(self, kind: str, draws: random.Random | None = None) -> Made:
         """Make a ticket, good or with one flaw; or take one that was made before."""
-        draws, now_s = self.draws, self.now.unix_s
+        draws, now_s = draws or self.draws, self.now.unix_s
         old = [made for made in self.made if made.ticket.kind == kind]
         if old and draws.random() < 0.35:
             return draws.choice(old)
@@ -140,7 +149,7 @@ class SimulatedAgent:
             "c1",
             issued_s=now_s,
             expires_s=now_s + life_s,
-            egress=NEXT if kind == RELAY else None,
+            egress={RELAY: NEXT, TUNNEL: "ssh"}.get(kind),
             agents=(NAME,) if kind == RELAY else (),
             files=("run7/*",) if kind == SOURCE else None,
             most_bytes=draws.choice((None, 100, 250)) if kind == SOURCE else None,
@@ -199,6 +208,57 @@ class SimulatedAgent:
             raise Wrong(f"seed {self.seed}: {made.n_dialled} uses of a relay ticket: {dials}")
         self.sessions[number] = made
         self._tell(events.Dialled(self.now, number))
+
+    def _tunnel_client(self) -> None:
+        draws = self.draws_of_tunnels
+        made = self._ticket(draws.choice((TUNNEL, TUNNEL, TUNNEL, RELAY, SOURCE)), draws)
+        wanted = draws.choice(("ssh", "ssh", "ssh", "rsync", "smtp", NEXT))
+        number = self._accept()
+        self._tell(events.FirstByte(self.now, number, 0x16))
+        asked = connect_request(wanted, made.token)
+        n_open = sum(
+            other is not None and other.ticket.kind == TUNNEL for other in self.sessions.values()
+        )
+        found = self._tell(events.TunnelAsked(self.now, number, asked))
+        good = self._is_good(made, TUNNEL) and wanted == "ssh" == made.ticket.egress
+        good = good and made.ticket.nonce not in self.kept and n_open < MOST_TUNNELS
+        keeps = [a for a in found if isinstance(a, actions.KeepNonce)]
+        if bool(keeps) != good:
+            raise Wrong(f"seed {self.seed}: tunnel {made} for {wanted}, {n_open} open: {found}")
+        if not keeps:
+            self._require_refusal(found, number)
+            return
+        self.did["tunnels"] += 1
+        self.kept[made.ticket.nonce] = keeps[0].until_s
+        if draws.random() < 0.1:  # killed before it could connect
+            self._restart()
+            return
+        found = self._tell(events.NonceKept(self.now, number))
+        dials = [a for a in found if isinstance(a, actions.Dial)]
+        made.n_dialled += len(dials)
+        if [(d.host, d.port) for d in dials] != [SERVICES["ssh"]] or made.n_dialled > 1:
+            raise Wrong(f"seed {self.seed}: {made.n_dialled} uses of a tunnel ticket: {dials}")
+        self.sessions[number] = made
+        opened = self._tell(events.Dialled(self.now, number))[0]
+        if not isinstance(opened, actions.Establish) or opened.most_bytes is None:
+            raise Wrong(f"seed {self.seed}: a tunnel without a limit: {opened}")
+        if opened.most_bytes > TUNNEL_BYTES:
+            raise Wrong(f"seed {self.seed}: a tunnel of {opened.most_bytes} bytes")
+        if draws.random() < 0.5:
+            self._tell(events.HalfClosed(self.now, number))
+            self.half_closed_s[number] = self.monotonic_s
+        self._pass_long()
+
+    def _pass_long(self) -> None:
+        """Let so much time pass now and then that half-closed tunnels end, and no others."""
+        draws = self.draws_of_tunnels
+        if draws.random() < 0.2:
+            self.monotonic_s += draws.choice((100.0, 299.0, 301.0))
+            self._tick()
+            for number, since_s in self.half_closed_s.items():
+                is_late = self.monotonic_s - since_s >= HALF_IDLE_S
+                if number in self.sessions and is_late:
+                    raise Wrong(f"seed {self.seed}: a half-closed tunnel stays: {number}")
 
     def _source_client(self) -> None:
         made = self._ticket(self.draws.choice((SOURCE, SOURCE, SOURCE, RELAY)))
@@ -298,7 +358,7 @@ class SimulatedAgent:
     def _withdraw(self) -> None:
         """All sessions of a withdrawn key end, and its tickets count no more."""
         self.collectors = frozenset({OURS.public})
-        found = self._tell(events.CollectorsRead(self.now, self.collectors))
+        found = self._tell(events.CollectorsRead(self.now, self.collectors, self.collectors))
         closed = {a.session for a in found if isinstance(a, actions.EndSession)}
         for number, made in self.sessions.items():
             if made is not None and (made.key is WITHDRAWN) != (number in closed):
@@ -307,6 +367,8 @@ class SimulatedAgent:
             self._end(number)
         for _ in range(10):
             self._relay_client()
+        for _ in range(10):
+            self._tunnel_client()
 
     def _stop(self) -> None:
         """Once told twice it ends, whatever is under way."""
@@ -339,7 +401,14 @@ class SimulatedAgent:
             if isinstance(action, actions.WriteLog) and "v4.public." in repr(action):
                 raise Wrong(f"seed {self.seed}: a ticket in the log: {action}")
         for action in found:
-            if isinstance(action, actions.EndSession) and action.session != event_session(event):
+            made = self.sessions.get(getattr(action, "session", 0))
+            is_tunnel = made is not None and made.ticket.kind == TUNNEL
+            is_end = isinstance(action, actions.EndSession)
+            if is_end and is_tunnel and "no data" in action.why:
+                since_s = self.half_closed_s.get(action.session)
+                if since_s is None or self.monotonic_s - since_s < HALF_IDLE_S:
+                    raise Wrong(f"seed {self.seed}: an open tunnel ends: {action}")
+            if is_end and action.session != event_session(event):
                 self.core.handle(self._ended(action.session, action.why))
         return found
 

@@ -102,7 +102,12 @@ class MeasuredHosts:
         return dict(json.loads(said))
 
     def pull(
-        self, tree: Mapping[str, Any], connections: int, into: str, timeout_s: float = 600.0
+        self,
+        tree: Mapping[str, Any],
+        connections: int,
+        into: str,
+        timeout_s: float = 600.0,
+        method: str = "coordinated",
     ) -> dict[str, Any]:
         """Collect what the sources of a problem hold, and return what the command says."""
         destination = tree["destination"]
@@ -122,14 +127,11 @@ class MeasuredHosts:
             },
             "limits": {"connections": connections},
             "hosts": hosts,
-            "links": [
-                {key: link[key] for key in ("from", "to", "bandwidth_bytes_per_s")}
-                for link in tree["links"]
-                if link["to"] == destination
-            ],
+            "links": tree["links"],
+            "shared": tree.get("shared", []),
         }
         path.write_text(json.dumps(collection), encoding="utf-8")
-        argv = ["pull", str(path), "--into", str(self.folder / into), "--method", "coordinated"]
+        argv = ["pull", str(path), "--into", str(self.folder / into), "--method", method]
         return self._said([*COMMAND, *argv, "--json"], timeout_s)
 
     def _start(self, name: str) -> Started:

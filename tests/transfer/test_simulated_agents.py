@@ -32,7 +32,8 @@ def test_only_good_tickets_count_each_as_often_as_it_says(first):
         agent = SimulatedAgent(seed)
         agent.run()
         did += agent.did
-    assert min(did[what] for what in ("relayed", "served", "bodies", "restarts")) >= 40, did
+    what_happens = ("relayed", "served", "bodies", "restarts", "tunnels")
+    assert min(did[what] for what in what_happens) >= 40, did
     assert did["refused"] >= 600
 
 
@@ -64,6 +65,10 @@ class ManyClients(RuleBasedStateMachine):
     @rule()
     def somebody_wants_a_relay(self):
         self.agent._relay_client()
+
+    @rule()
+    def somebody_wants_a_tunnel(self):
+        self.agent._tunnel_client()
 
     @rule()
     def somebody_wants_files(self):

@@ -46,7 +46,7 @@ from datacollect.net.tls import web_context
 from datacollect.problem.with_units import in_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from os import PathLike
 
     from datacollect.bistro.formats.event.amendments import Amendment
@@ -260,7 +260,7 @@ def audit_event(
             held.values(),
             sources,
             is_over=is_over,
-            is_whole=not lies and not any(each.trouble for each in logs),
+            is_whole=are_whole(found, lies) and not any(each.trouble for each in logs),
         )
         lies += custody.lies
     evidence = tuple(dict.fromkeys(lies))
@@ -412,6 +412,14 @@ def _with_proofs(receipt: Receipt, wholes: dict[str, WholeLog], event: Event) ->
             for proof in _proofs_at(whole, word.index, event)
         ]
     )
+
+
+def are_whole(event: Event, lies: Iterable[Lie]) -> bool:
+    """Whether no service has signed what its log does not keep.
+
+    What witnesses have signed against each other, or the organiser, takes nothing out of logs.
+    """
+    return {service.log.name for service in event.services}.isdisjoint(lie.who for lie in lies)
 
 
 def _text(entry: bytes) -> str:

@@ -165,7 +165,7 @@ def audit_custody(
     is_over : bool
         Whether all verdicts must be there.
     is_whole : bool
-        Whether all logs could be read, and nothing contradicts them.
+        Whether all logs could be read, and no service has signed what contradicts them.
 
     Raises
     ------

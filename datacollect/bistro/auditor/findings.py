@@ -31,6 +31,7 @@ SAID_LATE = "{}: refused as late, though a log proves them in time."
 SAID_ABSENT = "{}: said never to have come, though it is signed that they are held."
 NOT_LOGGED = "{}: reported as held, and in no log."
 JUDGED_NOT_LOGGED = "{}: collected, and in no log."
+DISPLACED_NOT_LOGGED = "{}: superseded by what never came, and stands in no log in time."
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from datacollect.bistro.auditor.findings import (
     DESTINATION,
+    DISPLACED_NOT_LOGGED,
     JUDGED_NOT_LOGGED,
     LACKS_ROW,
     NO_VERDICT,
@@ -62,8 +63,8 @@ class Rules:
     batches : frozenset of (int, int)
         Bistro and number of each batch that is here.
     is_whole : bool
-        Whether all logs could be read to their end, and nothing contradicts them: what is in none
-        was never logged.
+        Whether all logs could be read to their end, and no service has signed what contradicts
+        them: what is in none was never logged, or a service has kept it from this auditor.
     reasons : tuple of str
         Why something is refused, by the numbers in the tables.
     has_marks : bool
@@ -226,8 +227,16 @@ class _Verdicts:
             if rules.has_marks:
                 # Where nothing came of all that a ticket is good for, that stands in the place of
                 # what is beyond it.
-                is_lie = self._was_collected(by) | ((_found(in_time, by) < 0) & rules.is_whole)
+                is_lie = self._was_collected(by)
                 is_unseen, is_empty = is_empty & ~is_lie, is_empty & is_lie
+                # A service may show an auditor less of its log than it has shown the destination.
+                is_nowhere = is_unseen & (_found(in_time, by) < 0) & rules.is_whole
+                found += finding(
+                    DISPLACED_NOT_LOGGED,
+                    (DESTINATION, SERVICES),
+                    _listed(np.unique(theirs[is_nowhere])),
+                )
+                is_unseen &= ~is_nowhere
             found += finding(
                 SUPERSEDED_BY_NOTHING, by_destination, _listed(np.unique(theirs[is_empty]))
             )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
 from datacollect.bistro.commands.event_recover import recover
@@ -14,6 +15,9 @@ from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Force, Json, require_new
+
+if TYPE_CHECKING:
+    from datacollect.bistro.organiser.extend import Extended
 
 event = typer.Typer(
     help="Make an event, give people tickets, collect what they hand in.",
@@ -78,33 +82,67 @@ def new(
 @event.command(cls=Command)
 def tickets(
     event_file: EventFile,
-    people: Annotated[
-        str,
-        typer.Option("--people", metavar="CSV", help="Table with the column person."),
-    ],
     key: OrganiserKey,
     into: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Folder of the tickets.")
     ],
+    people: Annotated[
+        str | None,
+        typer.Option(
+            "--people",
+            metavar="CSV",
+            help="Table of names: a column person, or first and last names as schools export them.",
+        ),
+    ] = None,
     page_url: Annotated[
         str | None,
         typer.Option("--page", metavar="URL", help="Write links to this page, too: PERSON.link."),
     ] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(
+            "--sheet", metavar="HTML", help="With --page: a page to print, links as QR codes."
+        ),
+    ] = None,
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            "--lost", metavar="PERSON", help="Revoke this person's ticket and write another."
+        ),
+    ] = None,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Write a ticket for each person; run again it goes on, and overwrites nothing.
 
-    Give each person PERSON.ticket, over a channel that nobody else reads. Keep tickets.csv: it
-    tells whose ticket is which, and by which hash it is revoked.
+    Give each person PERSON.ticket, PERSON.link or the card of the sheet, over a channel that
+    nobody else reads: each is a password. Keep tickets.csv: it tells whose ticket is which, and by
+    which hash it is revoked. With --lost one ticket is replaced; exit codes are then those of
+    `event extend`.
     """
-    from datacollect.bistro.organiser.ticket_files import write_tickets
+    from datacollect.bistro.organiser.ticket_files import replace_ticket, write_tickets
+    from datacollect.errors import ProblemError
 
-    done = write_tickets(event_file, people, key, into, page_url)
+    if (people is None) == (lost is None):
+        raise ProblemError("give --people for everybody's tickets, or --lost for one person's")
+    if lost is not None:
+        replaced = replace_ticket(event_file, lost, key, into, page_url)
+        if as_json:
+            emit_json({"ticket": replaced.file, **_amended(replaced.revocation)})
+        else:
+            emit_text(f"the new ticket: {replaced.file}")
+            _show_amended(replaced.revocation)
+        return replaced.revocation.exit_code
+    assert people is not None
+    done = write_tickets(event_file, people, key, into, page_url, sheet)
     if as_json:
-        emit_json({"new": done.n_new, "kept": done.n_kept, "list": done.list_file})
+        tree = {"new": done.n_new, "kept": done.n_kept, "list": done.list_file}
+        emit_json({**tree, "sheet": done.sheet_file})
     else:
         emit(f"{done.n_new} new tickets, {done.n_kept} were there already")
         note(f"whose is which: {done.list_file}")
+        if done.sheet_file is not None:
+            note(f"to print, one card a person: {done.sheet_file}")
+    return 0
 
 
 @event.command(cls=Command)
@@ -149,7 +187,6 @@ def extend(
     on.
     """
     from datacollect.bistro.organiser.extend import extend as amend
-    from datacollect.files.documents import toml_text
 
     done = amend(
         event_file,
@@ -161,17 +198,26 @@ def extend(
         verdicts_url=verdicts_url,
     )
     if as_json:
-        emit_json(
-            {
-                "number": done.number,
-                "note": done.note_file,
-                "published": list(done.published),
-                "troubles": done.troubles,
-                "amendments": done.amendments,
-                "logs": list(done.logs),
-            }
-        )
-        return done.exit_code
+        emit_json(_amended(done))
+    else:
+        _show_amended(done)
+    return done.exit_code
+
+
+def _amended(done: Extended) -> dict[str, Any]:
+    return {
+        "number": done.number,
+        "note": done.note_file,
+        "published": list(done.published),
+        "troubles": done.troubles,
+        "amendments": done.amendments,
+        "logs": list(done.logs),
+    }
+
+
+def _show_amended(done: Extended) -> None:
+    from datacollect.files.documents import toml_text
+
     where = ", ".join(done.published) or "nowhere yet"
     emit_text(f"amendment {done.number}: published by {where}")
     for url, why in done.troubles.items():
@@ -181,12 +227,13 @@ def extend(
     if done.logs:
         note("for the files of the witnesses, who start again:")
         emit(f"logs = {toml_text(list(done.logs))}")
-    return done.exit_code
 
 
+event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
 event.command(cls=Command)(recover)
+event.command(cls=Command)(remind)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)
 

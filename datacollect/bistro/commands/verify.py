@@ -33,8 +33,10 @@ def verify(
     as_json: Json = False,
 ) -> int:
     """Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."""
-    from datacollect.bistro.person.instants import both_clocks, utc_text
+    from datacollect.bistro.formats.event.file import read_event
+    from datacollect.bistro.person.instants import utc_text
     from datacollect.bistro.person.verify_receipt import verify_receipt
+    from datacollect.files.documents import document_name, read_bytes
 
     verdict = verify_receipt(receipt, event, file=file, amendments=amendments)
     code = 0 if verdict.is_in_time else NOT_IN_TIME
@@ -53,10 +55,12 @@ def verify(
             }
         )
         return code
+    # By the event's own clock, as the reasons have it.
+    clock_text = read_event(read_bytes(event), document_name(event)).clock_text
     emit(f"{verdict.outcome}, for {verdict.covers}")
     if verdict.time_s is not None:
-        emit_text(f"counted at {both_clocks(verdict.time_s)}", 2)
-    emit_text(f"deadline {both_clocks(verdict.deadline_s)}", 2)
+        emit_text(f"counted at {clock_text(verdict.time_s)}", 2)
+    emit_text(f"deadline {clock_text(verdict.deadline_s)}", 2)
     for reason in verdict.reasons:
         emit_text(reason, 2)
     return code

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.bistro.destination.register import LOST
+from datacollect.bistro.destination.holdings import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import (
     DOES_NOT_OPEN,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from datacollect.bistro.destination.holdings import Opening, Upload
     from datacollect.bistro.destination.marking import MarkKeys
-    from datacollect.bistro.destination.register import Opening, Upload
     from datacollect.bistro.formats.log.entry import Commitment
     from datacollect.bistro.formats.sealing.sealed import Opened, Writable
 
@@ -174,7 +174,7 @@ class Opener:
         """
         if self.marks is not None:
             key = self.marks.of(ticket_key)
-            if key is None or commitment.mark != key.mark(commitment.entry):
+            if key is None or not key.has_marked(commitment.entry):
                 raise _RefusedError(OTHER_MARK)
 
 

@@ -43,6 +43,9 @@ class Row(NamedTuple):
         Whose batches name it; of what has a final verdict they are left out.
     kept : tuple of (Place, KeptFile)
         Where it was collected, and what was written; registers of earlier versions do not know.
+    ticket : str
+        The number of the ticket: that inside the seal, or the one that was shown to a bistro; empty
+        where neither is known.
     """
 
     entry: bytes
@@ -53,6 +56,7 @@ class Row(NamedTuple):
     file: str | None
     bistros: tuple[str, ...] = ()
     kept: tuple[tuple[Place, KeptFile], ...] = ()
+    ticket: str = ""
 
 
 @contextmanager
@@ -87,8 +91,9 @@ def reading(place: str, event: str | None) -> Iterator[Iterator[Row]]:
 def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
     last = b""
     while page := db.rows(
-        "SELECT entry, time_s, coalesce(word, ''), coalesce(why, ''), coalesce(is_logged, 0), file "
-        "FROM entries WHERE entry > ? ORDER BY entry LIMIT ?",
+        "SELECT entry, time_s, coalesce(word, ''), coalesce(why, ''), coalesce(is_logged, 0), "
+        "file, coalesce(ticket, (SELECT max(told_ticket) FROM uploads WHERE uploads.entry = "
+        "entries.entry), '') FROM entries WHERE entry > ? ORDER BY entry LIMIT ?",
         (last, MOST_AT_ONCE),
     ):
         between = (page[0][0], page[-1][0])
@@ -110,8 +115,8 @@ def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
             entry: tuple(name for _, name in some)
             for entry, some in groupby(named, lambda row: row[0])
         }
-        for entry, time_s, word, why, is_logged, file in page:
-            of_entry = bistros.get(entry, ()), kept.get(entry, ())
+        for entry, time_s, word, why, is_logged, file, ticket in page:
+            of_entry = bistros.get(entry, ()), kept.get(entry, ()), ticket
             yield Row(entry, time_s, word, why, bool(is_logged), file, *of_entry)
         last = page[-1][0]
 

@@ -19,7 +19,7 @@ from datacollect.bistro.formats.event.amendments import (
 from datacollect.bistro.formats.event.draft import fresh_log
 from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.kinds import Url
-from datacollect.bistro.formats.event.tickets import Ticket, token_hash
+from datacollect.bistro.formats.event.tickets import read_ticket, token_hash
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.http.published import Found, Saved, amendments_of
 from datacollect.errors import DatacollectError, ProblemError
@@ -111,7 +111,8 @@ def extend(
     deadline : str, optional
         A later one, with offset.
     revoke : sequence of str
-        Files of tickets, or the hashes of their tokens as ``tickets.csv`` has them.
+        Files of tickets or of their links, or the hashes of their tokens as ``tickets.csv`` has
+        them.
     bistros : path-like, optional
         TOML with more ``[[bistros]]``.
     verdicts : str, optional
@@ -129,7 +130,7 @@ def extend(
     """
     found = read_event(read_bytes(event), document_name(event))
     require_current(found, document_name(event))
-    changes = _changes(deadline, revoke, bistros)
+    changes = _changes(found, deadline, revoke, bistros)
     if verdicts_url is not None and verdicts is None:
         raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
     if not changes and verdicts is None:
@@ -189,13 +190,16 @@ def _successor(
 
 
 def _changes(
-    deadline: str | None, revoke: Sequence[str], bistros: str | PathLike[str] | None
+    event: Event,
+    deadline: str | None,
+    revoke: Sequence[str],
+    bistros: str | PathLike[str] | None,
 ) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if deadline is not None:
         changes["deadline"] = deadline
     if revoke:
-        changes["revoked"] = list(dict.fromkeys(map(_token_hash, revoke)))
+        changes["revoked"] = list(dict.fromkeys(_token_hash(each, event) for each in revoke))
     if bistros is not None:
         name = document_name(bistros)
         tree = parse_toml(read_text(bistros), name)
@@ -205,7 +209,7 @@ def _changes(
     return changes
 
 
-def _token_hash(given: str) -> str:
+def _token_hash(given: str, event: Event) -> str:
     """Return the hash by which a ticket is revoked, of its file or written out."""
     if _HASH.fullmatch(given):
         return given
@@ -214,7 +218,7 @@ def _token_hash(given: str) -> str:
             f"--revoke must be the file of a ticket, or 64 hexadecimal digits of its token_sha256 "
             f"in tickets.csv, got {shown(given)}"
         )
-    return token_hash(Ticket.from_file(given).token).hex()
+    return token_hash(read_ticket(given, event).token).hex()
 
 
 def _note_file(event: Path, number: int) -> Path:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import os
-import re
 import secrets
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import (
-    ID_BYTES,
     TICKET_SUFFIX,
     new_ticket,
+    number_of,
     owned,
     read_owned,
 )
+from datacollect.bistro.organiser.extend import extend
+from datacollect.bistro.organiser.roster import COLUMN, file_stem, read_people
+from datacollect.bistro.organiser.sheet import Card, sheet_html
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import (
     document_name,
@@ -32,24 +34,21 @@ from datacollect.files.durability import synchronise
 from datacollect.files.kinds import shown
 from datacollect.files.refusals import refusal_of
 from datacollect.files.tables import open_table
-from datacollect.net.keys import KEY_BYTES, read_private_key
+from datacollect.net.keys import KEY_BYTES, PrivateKey, read_private_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.tickets import Ticket
-    from datacollect.net.keys import PrivateKey
+    from datacollect.bistro.organiser.extend import Extended
 
-COLUMN = "person"
 COLUMNS = (COLUMN, "ticket", "token_sha256")
 LINK_SUFFIX = ".link"
 LIST = "tickets.csv"
 MODE = 0o600
 _REMEDY = "; move it elsewhere, or name another folder with -o"
-# What names files on every system: no separators, nothing hidden, nothing too long.
-_NAME = re.compile(r"[^\W_][\w.@+ -]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,15 @@ class TicketFiles:
     n_new: int
     n_kept: int
     list_file: str
+    sheet_file: str | None = None
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """What replaces a lost ticket: a file; who has published that the lost one is revoked."""
+
+    file: str
+    revocation: Extended
 
 
 def write_tickets(
@@ -67,6 +75,7 @@ def write_tickets(
     key: str | PathLike[str],
     into: str | PathLike[str],
     page: str | None = None,
+    sheet: str | PathLike[str] | None = None,
 ) -> TicketFiles:
     """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
 
@@ -77,7 +86,7 @@ def write_tickets(
     ----------
     event : path-like
     people : path-like
-        CSV with the column ``person``: a name for each, as files may have it; others are ignored.
+        CSV with a name for each, as `read_people` reads it.
     key : path-like
         The organiser's private key.
     into : path-like
@@ -85,17 +94,21 @@ def write_tickets(
     page : str, optional
         URL of the page to hand in: beside each ticket goes ``PERSON.link``, which opens the page
         with the ticket.
+    sheet : path-like, optional
+        With `page`: a page to print with everybody's link as a QR code, a class after the other.
 
     Raises
     ------
     ProblemError
-        A person is named twice, a name names no file, or a ticket that is there is another's.
+        A person is named twice, or a ticket that is there is another's.
     NotWrittenError
         A file cannot be written.
     """
     found = read_event(read_bytes(event), document_name(event))
     require_current(found, document_name(event))
-    names = read_people(people)
+    everybody = read_people(people)
+    if sheet is not None and page is None:
+        raise ProblemError("--sheet prints links to a page: give its address by --page")
     private = read_private_key(key)
     folder = Path(into)
     try:
@@ -103,11 +116,12 @@ def write_tickets(
     except OSError as error:
         raise _not_written(folder, error) from None
     # As keys, in their order: who was given a second ticket keeps both lines.
-    rows = dict.fromkeys(_listed(folder / LIST))
+    rows = dict.fromkeys(read_ticket_list(folder / LIST))
     n_new = 0
+    cards = []
     try:
-        for name in names:
-            path = folder / f"{name}{TICKET_SUFFIX}"
+        for person in everybody:
+            path = folder / f"{person.stem}{TICKET_SUFFIX}"
             is_new = not path.exists()
             if is_new:
                 ticket = _written(path, found, private)
@@ -115,52 +129,84 @@ def write_tickets(
             else:
                 ticket, told = read_owned(path, found, _REMEDY)
             n_new += is_new
-            rows[name, told.id, told.token_sha256.hex()] = None
+            rows[person.name, told.id, told.token_sha256.hex()] = None
             if page is not None:
-                _write_link(folder / f"{name}{LINK_SUFFIX}", page, ticket)
+                link = _write_link(folder / f"{person.stem}{LINK_SUFFIX}", page, ticket)
+                cards.append(Card(person.name, person.group, link))
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
         if rows:
             _write_list(folder / LIST, rows)
-    return TicketFiles(n_new, len(names) - n_new, str(folder / LIST))
+    if sheet is not None:
+        _write_sheet(Path(sheet), found, cards)
+    return TicketFiles(
+        n_new, len(everybody) - n_new, str(folder / LIST), None if sheet is None else str(sheet)
+    )
 
 
-def read_people(path: str | PathLike[str]) -> list[str]:
-    """Return the people of a table; raise `ProblemError` where one stands there twice."""
-    name = document_name(path)
-    table = open_table(text_of(read_bytes(path), name), name, COLUMN)
-    if COLUMN not in table.header:
+def replace_ticket(
+    event: str | PathLike[str],
+    person: str,
+    key: str | PathLike[str],
+    into: str | PathLike[str],
+    page: str | None = None,
+) -> Replaced:
+    """Revoke the ticket that a person has lost, for everybody to see, and write another.
+
+    The new one is there whatever services answer: until the revocation is published both count.
+
+    Parameters
+    ----------
+    event, key, into, page
+        As `write_tickets` takes them.
+    person : str
+        A name as ``tickets.csv`` has it.
+
+    Raises
+    ------
+    ProblemError
+        Nobody of that name has a ticket.
+    NotWrittenError
+        A file cannot be written.
+    """
+    found = read_event(read_bytes(event), document_name(event))
+    require_current(found, document_name(event))
+    private = read_private_key(key)
+    folder = Path(into)
+    rows = dict.fromkeys(read_ticket_list(folder / LIST))
+    lost = [row[2] for row in rows if row[0] == person]
+    if not lost:
+        known = get_close_matches(person, [row[0] for row in rows], 1)
+        hint = f"; did you mean {known[0]!r}?" if known else ""
         raise ProblemError(
-            f"{name}, line {1 + table.skipped_lines}: must have the column {COLUMN}, got "
-            f"{shown(', '.join(table.header))}; it holds a name or number for each person"
+            f"{document_name(folder / LIST)}: must name {shown(person)}, whose ticket is lost, and "
+            f"names nobody of that name{hint}"
         )
-    at = list(table.header).index(COLUMN)
-    lines: dict[str, tuple[int, str]] = {}
-    doubles = []
-    for line, row in table.rows():
-        person = row[at].strip()
-        if not _NAME.fullmatch(person) or person.endswith((".", " ")):
-            raise ProblemError(
-                f"{name}, line {line}: {COLUMN} must be letters, digits, '.', '-', '@', '+' and "
-                f"spaces, at most 100, that begin with a letter or digit, got {shown(person)}: it "
-                "becomes a file's name; choose another, such as a number"
-            )
-        # Some file systems take capitals for the same.
-        first = lines.setdefault(person.casefold(), (line, person))
-        if first[0] != line:
-            doubles.append(f"{first[1]!r} in lines {first[0]} and {line}")
-    if doubles:
-        more = f" and {len(doubles) - 5} more" if len(doubles) > 5 else ""
-        raise ProblemError(
-            f"{name}: each person must stand there once, got {', '.join(doubles[:5])}{more}; leave "
-            "one of each out, or tell them apart"
-        )
-    return [person for _, person in lines.values()]
+    path = folder / f"{file_stem(person)}{TICKET_SUFFIX}"
+    _put_aside(path, lost[-1])
+    ticket = _written(path, found, private)
+    told = owned(ticket, found)
+    rows[person, told.id, told.token_sha256.hex()] = None
+    _write_list(folder / LIST, rows)
+    if page is not None:
+        _write_link(path.with_name(f"{file_stem(person)}{LINK_SUFFIX}"), page, ticket)
+    return Replaced(str(path), extend(event, key, revoke=lost))
+
+
+def _put_aside(path: Path, token_sha256: str) -> None:
+    """Keep a ticket that is revoked beside: what was committed to before still counts."""
+    aside = path.with_name(f"{path.stem}.revoked-{token_sha256[:8]}{TICKET_SUFFIX}")
+    try:
+        if path.exists():
+            path.rename(aside)
+            synchronise(path.parent)
+    except OSError as error:
+        raise _not_written(aside, error) from None
 
 
 def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
-    number, seed = secrets.token_bytes(ID_BYTES), secrets.token_bytes(KEY_BYTES)
-    ticket = new_ticket(event, number, seed, key)
+    seed = secrets.token_bytes(KEY_BYTES)
+    ticket = new_ticket(event, number_of(PrivateKey(seed).public), seed, key)
     beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         write_owned(beside, ticket.text.encode(), mode=MODE, new=True)
@@ -175,15 +221,23 @@ def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
     return ticket
 
 
-def _write_link(path: Path, page: str, ticket: Ticket) -> None:
+def _write_link(path: Path, page: str, ticket: Ticket) -> str:
     """Write a link that opens the page with a ticket, which no server sees behind its ``#``."""
-    told = base64.urlsafe_b64encode(ticket.text.encode()).rstrip(b"=").decode()
+    link = f"{page.rstrip('/')}/{ticket.link}"
     with written_durably(path) as beside:
-        write_owned(beside, f"{page.rstrip('/')}/#ticket={told}\n".encode(), mode=MODE)
+        write_owned(beside, f"{link}\n".encode(), mode=MODE)
+    return link
 
 
-def _listed(path: Path) -> list[tuple[str, ...]]:
-    """Return the rows of the list that is there."""
+def _write_sheet(path: Path, event: Event, cards: Sequence[Card]) -> None:
+    try:
+        write_owned(path, sheet_html(event, cards).encode(), mode=MODE)
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def read_ticket_list(path: Path) -> list[tuple[str, ...]]:
+    """Return the rows of the list that is there: person, ticket's number, its token's hash."""
     if not path.exists():
         return []
     name = document_name(path)

@@ -18,6 +18,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     REFUSED,
     SUPERSEDED,
 )
+from datacollect.bistro.formats.event.marks import own_mark_key
 from datacollect.bistro.formats.receipt.verify import collected_time
 from datacollect.bistro.person.choosing import Chooser
 from datacollect.bistro.person.items import sealed_anew
@@ -83,6 +84,8 @@ class Delivered:
         What gave no help.
     instead : Verdict or None
         The last one on what stands in its place; None: nothing does, or nothing is known of that.
+    strangers : bytes or None
+        The entry that stands in its place, and has not the mark of its ticket.
     """
 
     held: BistroReceipt | None = None
@@ -91,6 +94,7 @@ class Delivered:
     anew: Path | None = None
     troubles: tuple[str, ...] = ()
     instead: Verdict | None = None
+    strangers: bytes | None = None
 
     @property
     def standing(self) -> Standing:
@@ -110,7 +114,17 @@ class Delivered:
         return Standing(0, f"{first}{held.bistro} holds it{anew}, by its own word")
 
     def _superseded(self, by: str) -> Standing:
-        """Say what stands in its place, and whether that counts: it does if it was collected."""
+        """Say what stands in its place, and whether that counts: it does if it was collected.
+
+        It must be of the same ticket. Who has that alone can see it, besides the destination.
+        """
+        if self.strangers is not None:
+            text = (
+                f"it does not count: {self.strangers.hex()} stands in its place, and has not the "
+                "mark of your ticket"
+            )
+            advice = "no file of yours has it: show the organiser your receipt, and say so"
+            return Standing(1, text, advice)
         if self.instead is None or self.instead.word not in (COLLECTED, REFUSED):
             text = f"it does not count: {by} stands in its place, on which nothing is proved"
             return Standing(1, text, "run it again later; else show the organiser your receipts")
@@ -199,8 +213,9 @@ class Delivery:
                 receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
             else:
                 receipt = self._pushed_anew(item, kept, receipt, troubles)
-        instead = self._instead_of(told, troubles)
-        return self.known(item, receipt, told, troubles, instead)
+        instead, strangers = self._instead_of(told, kept, troubles)
+        found = self.known(item, receipt, told, troubles)
+        return replace(found, instead=instead and instead.verdict, strangers=strangers)
 
     def known(
         self,
@@ -208,7 +223,6 @@ class Delivery:
         receipt: Receipt,
         told: Told | None = None,
         troubles: Sequence[str] = (),
-        instead: Told | None = None,
     ) -> Delivered:
         """Return how far a file is by what is here, and by what was told."""
         return Delivered(
@@ -217,7 +231,6 @@ class Delivery:
             None if told is None else told.verdict,
             item.anew if item.is_sealed_anew else None,
             tuple(troubles),
-            None if instead is None else instead.verdict,
         )
 
     def _held(self, receipt: Receipt) -> BistroReceipt | None:
@@ -229,13 +242,22 @@ class Delivery:
         first = [word for word in words if (word.size, word.sha256) == committed]
         return next(reversed(anew or first), None)
 
-    def _instead_of(self, told: Told | None, troubles: list[str]) -> Told | None:
-        """Return what became of what stands in a draft's place; that may be superseded, too."""
+    def _instead_of(
+        self, told: Told | None, kept: Kept, troubles: list[str]
+    ) -> tuple[Told | None, bytes | None]:
+        """Return what became of what stands in a draft's place; that may be superseded, too.
+
+        And the entry there that is not of the same ticket, if one is not.
+        """
+        key = None if kept.ticket is None else own_mark_key(self._event, kept.ticket.key)
         n_asked, instead = 0, None
         while told is not None and told.verdict.word == SUPERSEDED and n_asked < MOST_INSTEAD:
+            entry = bytes.fromhex(told.verdict.why)
+            if key is not None and not key.has_marked(entry):
+                return None, entry
             n_asked += 1
-            instead = told = self._told(bytes.fromhex(told.verdict.why), troubles)
-        return instead
+            instead = told = self._told(entry, troubles)
+        return instead, None
 
     def _told(self, entry: bytes, troubles: list[str]) -> Told | None:
         if self._event.verdicts_url is None:

@@ -17,8 +17,10 @@ def utc_text(time_s: float | None) -> str | None:
 
 
 def both_clocks(time_s: float) -> str:
-    """Return an instant by the clock of this host's zone, and in UTC."""
+    """Return an instant by the clock of this host's zone, and in UTC where that is another one."""
     utc = datetime.fromtimestamp(time_s, UTC)
     here = utc.astimezone()
+    if not here.utcoffset():
+        return f"{utc:%a %Y-%m-%d %H:%M:%S} UTC"
     offset = here.isoformat(timespec="seconds")[19:]
     return f"{here:%a %Y-%m-%d %H:%M:%S} {offset} ({utc:%Y-%m-%d %H:%M:%S} UTC)"

@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event, require_current
-from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.event.tickets import Ticket, read_ticket
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.http.published import Saved, amendments_of
@@ -21,9 +22,9 @@ from datacollect.bistro.person.delivering import NOT_SENT, Delivery
 from datacollect.bistro.person.driving import Driver
 from datacollect.bistro.person.instants import both_clocks, utc_text
 from datacollect.bistro.person.items import Item, Refused, items_of, kept_item, require_ticket
-from datacollect.errors import ProblemError
+from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, read_bytes
-from datacollect.files.units import counted
+from datacollect.files.units import counted, format_duration
 from datacollect.net.http_asking import Askers
 from datacollect.net.tls import web_context
 
@@ -233,10 +234,14 @@ def upload(
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
     require_current(found, document_name(event))
-    own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
+    own = ticket if isinstance(ticket, Ticket | None) else read_ticket(ticket, found)
     if own is not None:
         require_ticket(own, event_data, found)
+    if into is not None:
+        _make_folder(Path(into))
     items = items_of([files] if isinstance(files, str | PathLike) else files, into)
+    if any(isinstance(item, Item) and not item.keep.exists() for item in items):
+        report(_until(found))
     folder = _first_taken(items).keep.parent if into is None else into
     saved = Saved(found, event, folder)
     tls = web_context()
@@ -256,6 +261,27 @@ def upload(
             _become(row, now_event, delivery.known, deliver, elsewhere=elsewhere) for row in rows
         )
     return Uploaded(found.id.hex(), done, amendments)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of what is kept, before anything is sealed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWrittenError(
+            f"{document_name(folder)}: the folder cannot be made: {error.strerror}; name another "
+            "one with -o",
+            error.errno,
+        ) from None
+
+
+def _until(event: Event) -> str:
+    """Say until when something can be handed in, by the event's clock."""
+    left_s = event.deadline_s - time.time()
+    when = event.clock_text(event.deadline_s)
+    if left_s < 0:
+        return f"the deadline was {when}; what is handed in now is late, unless it was moved"
+    return f"hand in until {when}: {format_duration(left_s)} are left"
 
 
 def _begun(

@@ -11,7 +11,12 @@ from collections import Counter
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
+from datacollect.bistro.formats.custody.segments import (
+    CLOSED_AFTER_S,
+    LEAST_PIECE_BYTES,
+    MORE_PIECES,
+    MOST_SEGMENT_BYTES,
+)
 from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER, give_up_statement, is_by_key
 from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
@@ -46,7 +51,7 @@ MOST_KEPT = 4
 MOST_CARRIED_BYTES = 32 * 2**20
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
-MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
+MOST_SPOILT = 4
 # So many are under way at most: of more, who was silent longest gives way, `EMPTY_S` at least.
 MOST_UNDER_WAY = 100_000
 # An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by

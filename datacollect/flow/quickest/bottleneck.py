@@ -9,6 +9,7 @@ import numpy as np
 from datacollect.errors import InfeasibleError
 from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.flow.network.layered import NO_LINK
+from datacollect.problem.profile_limits import limit_name
 from datacollect.schedule.data.transfers import Bottleneck
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def destination_bottleneck(
     downlink: bool = False,
 ) -> Bottleneck:
     """Say that what leads into the destination binds."""
-    what = "downlink of" if downlink else "links into"
+    limit = limit_name(problem, "downlink", problem.destination)
+    what = f"{limit} of" if downlink else "links into"
     text = (
         f"The {what} the destination {problem.destination!r} "
         f"{'binds' if downlink else 'bind'} ({'' if downlink else 'together '}"
@@ -289,10 +291,12 @@ def _crossings(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> s
     is_up = _is_uplink(network, gates)
     up = network.node_host[network.tail[gates[is_up]]]
     down = network.node_host[network.head[gates[~is_up]]]
-    if len(up):
-        parts.append(f"the uplink of {_name_numbered(problem, up)}")
-    if len(down):
-        parts.append(f"the downlink of {_name_numbered(problem, down)}")
+    for kind, hosts in (("uplink", up), ("downlink", down)):
+        by_part: dict[str, list[int]] = {}
+        for host in hosts.tolist():
+            part = limit_name(problem, kind, problem.names[host])
+            by_part.setdefault(part, []).append(host)
+        parts += [f"the {part} of {_name_numbered(problem, of)}" for part, of in by_part.items()]
     return ", ".join(parts)
 
 

@@ -57,7 +57,11 @@ FACTS = (
 
 
 def send_tcp(
-    sending: Sending, streams: int, seconds: float, window_bytes: int | None = None
+    sending: Sending,
+    streams: int,
+    seconds: float,
+    window_bytes: int | None = None,
+    begin_s: float | None = None,
 ) -> dict[str, Any]:
     """Send to another agent until the time, the bytes or the lease is over.
 
@@ -70,6 +74,9 @@ def send_tcp(
         From the instant at which all connections are there.
     window_bytes : int, optional
         So much of each connection may be on its way at a time; by default the kernel decides.
+    begin_s : float, optional
+        Nothing is sent before, from when the first connection was asked for: tests at once wait for
+        each other's connections, which take long where the data of the first flow already.
 
     Returns
     -------
@@ -91,6 +98,8 @@ def send_tcp(
     try:
         # Those that are there when one fails are in the list, and closed below.
         curve.streams.extend(_Stream(sending, streams, window_bytes) for _ in range(streams))
+        if begin_s is not None:
+            test.over.wait(max(0.0, curve.begun_s + begin_s - time.monotonic()))
         curve.begin()
         for stream in curve.streams:
             stream.start()
@@ -307,6 +316,7 @@ TCP = HostTool(
         "streams": Limits(1, 64, is_whole=True),
         "seconds": SECONDS,
         "window_bytes": Limits(1, 2**30, is_whole=True, is_optional=True),
+        "begin_s": Limits(0.0, 10.0, is_optional=True),
     },
     "tcp test",
     ("streams", "seconds"),

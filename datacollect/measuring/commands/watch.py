@@ -96,9 +96,8 @@ def _serve(
     folder: Path, port: int, hosts: str | None, providers: Providers, *, as_json: bool
 ) -> None:
     """Serve the page until somebody ends it."""
-    from datacollect.measuring.page.watch import LIVE_POLICY, live_files
     from datacollect.measuring.page.watch_feed import WatchFeed
-    from datacollect.net.live_page import LivePage
+    from datacollect.pictures.live_views import live_page
 
     if not folder.is_dir():
         raise ProblemError(
@@ -107,7 +106,7 @@ def _serve(
         )
     with _polls(hosts) as polls:
         feed = WatchFeed(folder, polls.known, providers)
-        with LivePage(live_files(_title(folder)), feed.news, port, LIVE_POLICY) as page:
+        with live_page("measurements", _title(folder), feed.news, port) as page:
             # JSON in one line: whoever has started it waits for it.
             emit(json.dumps({"url": page.url}) if as_json else f"open {page.url}")
             threading.Event().wait()

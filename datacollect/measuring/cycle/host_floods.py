@@ -86,6 +86,7 @@ def wanted_by_plans(
             hosts=hosts.hosts.keys(),
             backlog_bytes=backlog,
             shared=hosts.shared,
+            careful=False,
         )
         problem = Problem.from_dict(found.tree)
     except ProblemError:

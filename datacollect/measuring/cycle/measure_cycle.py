@@ -368,7 +368,7 @@ class _Run:
             for one in wanted:
                 tried.add(frozenset(one.links))
                 flood, left = flood_of(one), self._left_for_hosts(most)
-                if flood.cost.n_bytes > left.n_bytes or flood.cost.seconds > left.seconds:
+                if one.expected_bytes > left.n_bytes or flood.cost.seconds > left.seconds:
                     dear[one.host] = None
                     continue
                 cost = at_most(flood.cost)

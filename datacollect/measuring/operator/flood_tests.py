@@ -11,11 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.measurement.sample_store import DONE
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.lease_holding import leases_of
-from datacollect.measuring.operator.pair_tests import leased_test, tokens_for
+from datacollect.measuring.operator.pair_tests import row_of_test, said_of_test, tokens_for
 from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.operator.tools import FLOOD
+from datacollect.measuring.probes.rates_at_once import rates_at_once
 from datacollect.net.fan_out import Meanwhile
 from datacollect.net.tickets import new_nonce
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
     Ends = tuple[AskedAgent, AskedAgent]
+
+# All connections of all pairs are there by then, as a rule, and all data begin to flow together.
+BEGIN_S = 1.0
 
 
 def flooded_host(pairs: Sequence[tuple[str, str]]) -> str:
@@ -81,8 +86,8 @@ def measure_flood(
     of_each = _of_each(settings, len(pairs))
     rows = measure_at_once(pairs, key, of_each, patience_s, report)
     return [
-        {**row, "tool": FLOOD, "settings": json.dumps(asdict(one) | said)}
-        for one, row in zip(of_each, rows, strict=True)
+        {**row, "tool": FLOOD, "settings": json.dumps(json.loads(row["settings"]) | said)}
+        for row in rows
     ]
 
 
@@ -118,11 +123,13 @@ def measure_at_once(
                 )
                 for sender, receiver in pairs
             ]
-            found = _measured(ends, of_each, patience_s, report)
+            found, said = _measured(ends, of_each, patience_s, report)
     except TransferError as error:
-        found = [{"ended": str(error)} for _ in pairs]
+        found, said = [{"ended": str(error)} for _ in pairs], {}
     return [
-        row | {"from": sender.name, "to": receiver.name, "settings": json.dumps(asdict(one))} | each
+        row
+        | {"from": sender.name, "to": receiver.name, "settings": json.dumps(asdict(one) | said)}
+        | each
         for (sender, receiver), one, each in zip(pairs, of_each, found, strict=True)
     ]
 
@@ -132,25 +139,47 @@ def _measured(
     of_each: Sequence[TcpSettings],
     patience_s: float,
     report: Callable[[str], None],
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Return the rows, and what all have got together, where they were beside each other."""
     nonce = new_nonce()
     far_tokens = [
         tokens_for(sender, receiver, settings, nonce)
         for (sender, receiver), settings in zip(ends, of_each, strict=True)
     ]
     agents = [agent for pair in ends for agent in pair]
-    longest_s = max(settings.cost.seconds for settings in of_each)
+    longest_s = BEGIN_S + max(settings.cost.seconds for settings in of_each)
     with leases_of(agents, nonce, longest_s, patience_s, report):
         begun_s = time.time()
         running = [
-            Meanwhile(f"{by.name} → {to.name}", partial(leased_test, by, to, far_token, settings))
+            Meanwhile(
+                f"{by.name} → {to.name}",
+                partial(said_of_test, by, to, far_token, settings, begin_s=BEGIN_S),
+            )
             for (by, to), far_token, settings in zip(ends, far_tokens, of_each, strict=True)
         ]
-        return [{"time_s": begun_s} | _row_of(each) for each in running]
+        found = [
+            _row_of(pair, settings, test)
+            for pair, settings, test in zip(ends, of_each, running, strict=True)
+        ]
+    rows = [{"time_s": begun_s} | row for row, _ in found]
+    curves = [curve for _, curve in found]
+    if any(curve is None for curve in curves):
+        return rows, {}
+    at_once = rates_at_once([curve for curve in curves if curve is not None])
+    if at_once is None:
+        return rows, {}
+    for row, rate in zip(rows, at_once.rates_bytes_per_s, strict=True):
+        row |= {"bandwidth_bytes_per_s": rate, "duration_s": at_once.duration_s}
+    return rows, {"together_bytes_per_s": at_once.together_bytes_per_s}
 
 
-def _row_of(test: Meanwhile[dict[str, Any]]) -> dict[str, Any]:
+def _row_of(
+    ends: Ends, settings: TcpSettings, test: Meanwhile[dict[str, Any]]
+) -> tuple[dict[str, Any], Sequence[tuple[float, int]] | None]:
+    """Return the row of a test, and its curve, if all of it was done."""
     try:
-        return test.result()
+        said = test.result()
+        row = row_of_test(*ends, settings, said)
     except TransferError as error:
-        return {"ended": str(error)}
+        return {"ended": str(error)}, None
+    return row, said["curve"] if row["ended"] == DONE else None

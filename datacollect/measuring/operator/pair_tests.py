@@ -112,8 +112,31 @@ def leased_test(
     settings: Settings,
 ) -> dict[str, Any]:
     """Have a test run whose ends have leases and tickets, and return what its row says of it."""
-    body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
-    said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
+    said = said_of_test(sender, receiver, far_token, settings)
+    return row_of_test(sender, receiver, settings, said)
+
+
+def said_of_test(
+    sender: AskedAgent, receiver: AskedAgent, far_token: str, settings: Settings, **more: object
+) -> dict[str, Any]:
+    """Have a test run whose ends have leases and tickets, and return what the sender says of it.
+
+    Parameters
+    ----------
+    sender, receiver : AskedAgent
+    far_token : str
+    settings : Settings
+    **more
+        What the sender is asked for besides; an agent that does not know it leaves it out.
+    """
+    body = {"to": receiver.place, "far_token": far_token, **asdict(settings), **more}
+    return sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
+
+
+def row_of_test(
+    sender: AskedAgent, receiver: AskedAgent, settings: Settings, said: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the row of a test says, if both ends agree."""
     beside_pull = any_known((sender.is_in_pull, receiver.is_in_pull))
     return {**settings.row(sender, receiver, said), "beside_pull": beside_pull}
 

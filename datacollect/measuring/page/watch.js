@@ -1,20 +1,13 @@
 // Draws measurements: those that the page holds, or, live, those that its host tells.
 "use strict";
 (() => {
-  const byId = id => document.getElementById(id);
+  const {byId, clock, element} = live;
   const main = document.querySelector("main"), config = {responsive: true, displaylogo: false};
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const AGAIN_MS = 2000;
   // What stands out too little from a page's ground, and what is drawn instead.
   const INSTEAD = {dark: {"#0072B2": "#4AA3DF", "#332288": "#9D8DF1"}, light: {"#F0E442": "#B0A000"}};
   const links = new Map(), charts = new Map();
   let hosts = {};
-
-  function element(name, text) {
-    const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;
-    return made;
-  }
 
   function div(id) {
     if (byId(id)) return byId(id);
@@ -107,8 +100,6 @@
         xaxis: {range: [-120, 0]}}));
   }
 
-  const clock = new Intl.DateTimeFormat("en-GB", {timeStyle: "medium"});
-
   function show(news) {
     if ("facts" in news) byId("facts").textContent = news.facts;
     for (const link of news.links || []) links.set(link.name, link);
@@ -138,45 +129,6 @@
     if (!byId("live").hidden) drawHost();
   }
 
-  function said(text, isAway) {
-    byId("state").textContent = text;
-    byId("state").classList.toggle("away", isAway);
-  }
-
-  async function listen() {
-    const headers = {Authorization: `Bearer ${location.hash.slice(1)}`};
-    const answer = await fetch("events", {headers});
-    if (answer.status === 401) {
-      said("Open the address as `measure watch` has printed it: what follows # lets you in.", true);
-      return false;
-    }
-    if (!answer.ok) throw new Error(`answers ${answer.status}`);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let held = "";
-    for (;;) {
-      const {value, done} = await reader.read();
-      if (done) throw new Error("has ended");
-      held += value;
-      const messages = held.split("\n\n");
-      held = messages.pop();
-      for (const each of messages) {
-        if (!each.startsWith("data: ")) continue;
-        show(JSON.parse(each.slice(6)));
-        said("Connected: this page follows what is measured.", false);
-        document.body.dataset.ready = "yes";
-      }
-    }
-  }
-
-  async function stay() {
-    try {
-      if ((await listen()) === false) return;
-    } catch (error) {
-      said(`Not connected since ${clock.format(new Date())}; what is shown is older.`, true);
-    }
-    setTimeout(stay, AGAIN_MS);
-  }
-
   byId("link").addEventListener("change", drawLink);
   byId("host").addEventListener("change", drawHost);
   dark.addEventListener("change", drawAll);
@@ -185,7 +137,6 @@
     document.body.dataset.ready = "yes";
   } else {
     byId("live").hidden = false;
-    addEventListener("hashchange", () => location.reload());
-    stay();
+    live.follow(show, "Connected: this page follows what is measured.");
   }
 })();

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from datacollect.measuring.operator.tools import light_tools
 from datacollect.measuring.page.router_map import MBIT_BYTES, plotly_text, router_map
 from datacollect.measuring.results.samples_to_problem import PROBE, line_through
 from datacollect.pictures.colours import PALETTE
+from datacollect.pictures.live_views import LiveView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,19 +34,7 @@ if TYPE_CHECKING:
 MOST_SAMPLES, MOST_BARS = 2000, 40
 N_BINS = 24
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-{head}
-<link rel="icon" href="data:,">
-<title>{title}</title>
-</head>
-<body>
-<h1>{title}</h1>
-<p id="facts"></p>
+_BODY = """<p id="facts"></p>
 <section id="live" aria-label="Now" hidden>
 <p id="state" role="status">not connected yet</p>
 <ul id="tests" aria-label="Tests that run"></ul>
@@ -56,17 +43,13 @@ _PAGE = """<!DOCTYPE html>
 <div id="counters" class="chart"></div>
 </section>
 <p><label>Link <select id="link"></select></label></p>
-<main></main>
-{scripts}
-</body>
-</html>
-"""
+<main></main>"""
 
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src 'self' 'unsafe-inline'; "
     "img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
 )
-LIVE_POLICY = _POLICY.format(script="'self'", connect="'self'") + "; frame-ancestors 'none'"
+_LIVE_POLICY = _POLICY.format(script="'self'", connect="'self'") + "; frame-ancestors 'none'"
 
 
 def watch_html(title: str, table: pd.DataFrame, providers: Providers | None = None) -> str:
@@ -92,46 +75,31 @@ def watch_html(title: str, table: pd.DataFrame, providers: Providers | None = No
     policy = _POLICY.format(script="'unsafe-inline'", connect="'none'")
     # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
     data = json.dumps(watch_tree(table, providers or {}), allow_nan=False).replace("<", "\\u003c")
-    scripts = (
-        f"<script>{_plotly()}</script>",
-        f'<script type="application/json" id="data">{data}</script>',
-        f"<script>{_asset('watch.js')}</script>",
-    )
-    return _PAGE.format(
-        title=html.escape(title),
-        head=f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f"<style>{_asset('watch.css')}</style>",
-        scripts="\n".join(scripts),
-    )
+    texts = [*WATCH_VIEW.scripts().values()]
+    tags = [f"<script>{text}</script>" for text in texts]
+    # Before what reads it.
+    tags.insert(-1, f'<script type="application/json" id="data">{data}</script>')
+    style = "".join(WATCH_VIEW.styles().values())
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
+    return WATCH_VIEW.page(title, head, "\n".join(tags))
 
 
-def live_files(title: str) -> dict[str, tuple[bytes, str]]:
-    """Return the files of the page that follows measurements, by path, with their media types.
-
-    Raises
-    ------
-    ProblemError
-        plotly, which draws, is not installed.
-    """
-    page = _PAGE.format(
-        title=html.escape(title),
-        head='<link rel="stylesheet" href="watch.css">',
-        scripts='<script src="plotly.js"></script>\n<script src="watch.js"></script>',
-    )
-    script = "text/javascript; charset=utf-8"
-    return {
-        "/": (page.encode(), "text/html; charset=utf-8"),
-        "/watch.css": (_asset("watch.css").encode(), "text/css; charset=utf-8"),
-        "/watch.js": (_asset("watch.js").encode(), script),
-        "/plotly.js": (_plotly().encode(), script),
-    }
-
-
-def _plotly() -> str:
+def _plotly() -> dict[str, str]:
     plotly = plotly_script()
     if plotly is None:
         raise ProblemError(f"the page needs plotly: {command_for_extra('measure')}")
-    return plotly
+    return {"plotly.js": plotly}
+
+
+WATCH_VIEW = LiveView(
+    "measurements",
+    "datacollect.measuring.page",
+    _BODY,
+    "watch.css",
+    "watch.js",
+    _LIVE_POLICY,
+    _plotly,
+)
 
 
 def watch_tree(table: pd.DataFrame, providers: Providers) -> dict[str, Any]:
@@ -308,7 +276,3 @@ def _times(time_s: pd.Series) -> list[str]:
 
     at = pd.to_datetime(time_s, unit="s").dt.round("ms")
     return [each.isoformat(sep=" ") for each in at]
-
-
-def _asset(name: str) -> str:
-    return (files("datacollect.measuring.page") / name).read_text(encoding="utf-8")

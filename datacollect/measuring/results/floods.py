@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from datacollect.measuring.results.changed_links import changed_routes
 from datacollect.problem.host_limits import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
 
     import pandas as pd
 
@@ -53,6 +54,8 @@ class SeenFlood:
         failed may have sent.
     duration_s : float
         Of the shortest test, where all lasted about as long; 0 where not, or where rows do not say.
+    median_bytes_per_s : float or None
+        What all got together for half of the time at least; None where rows do not say.
     """
 
     host: str
@@ -63,6 +66,13 @@ class SeenFlood:
     time_s: float = 0.0
     is_whole: bool = True
     duration_s: float = 0.0
+    median_bytes_per_s: float | None = None
+
+    @property
+    def shown_bytes_per_s(self) -> float:
+        """What all got together, as a lower bound of what they can."""
+        together = self.together_bytes_per_s
+        return together if self.median_bytes_per_s is None else self.median_bytes_per_s
 
     @property
     def together_bytes_per_s(self) -> float:
@@ -169,7 +179,15 @@ def _seen(
         float(rows[0]["time_s"]),
         has_all and len(done) > 1 and at_once,
         min(lasted) if at_once and len(lasted) == len(done) > 0 else 0.0,
+        _median_of(rows[0]),
     )
+
+
+def _median_of(row: Mapping[Any, Any]) -> float | None:
+    """Return what the rows of a flood say that all got together."""
+    said = settings_of(row["settings"]).get("together_bytes_per_s")
+    is_number = isinstance(said, (int, float)) and not isinstance(said, bool)
+    return float(said) if is_number and 0 < said < math.inf else None
 
 
 def _alone(
@@ -226,16 +244,27 @@ def _named(links: list[Pair]) -> str:
     return listed([f"{tail} → {head}" for tail, head in links], 6)
 
 
-def shown_by(floods: Iterable[SeenFlood]) -> dict[tuple[str, str], float]:
+def shown_by(
+    floods: Iterable[SeenFlood], used: Set[Pair] | None = None
+) -> dict[tuple[str, str], float]:
     """Return the most that hosts were shown to send, or receive, for 5 s or more.
 
     By host and the key of the limit that it is a lower bound of.
+
+    Parameters
+    ----------
+    floods : iterable of SeenFlood
+    used : set of (str, str), optional
+        Over these links alone: what a host does over others it may not do over these.
     """
     shown: dict[tuple[str, str], float] = {}
     for flood in floods:
-        if flood.duration_s >= LASTING_S and len(flood.rates_bytes_per_s) > 1:
+        rates = flood.rates_bytes_per_s
+        over = [rate for pair, rate in rates.items() if used is None or pair in used]
+        if flood.duration_s >= LASTING_S and len(over) > 1:
             of = flood.host, flood.key
-            shown[of] = max(shown.get(of, 0.0), flood.together_bytes_per_s)
+            rate = flood.shown_bytes_per_s * sum(over) / flood.together_bytes_per_s
+            shown[of] = max(shown.get(of, 0.0), rate)
     return shown
 
 

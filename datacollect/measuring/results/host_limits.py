@@ -9,7 +9,7 @@ limits some of its links, and is neither, is a wire that these share.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -184,15 +184,64 @@ def shared_wires(pairs: Iterable[SeenFlood]) -> list[FoundWire]:
 
 def expected_bytes_per_s(flood: SeenFlood, wires: Sequence[FoundWire]) -> float | None:
     """Return what links of a flood get at once if nothing limits them but these wires."""
-    alone = flood.alone_bytes_per_s
     if flood.sum_alone_bytes_per_s is None:
         return None
+    return carried_at_most(flood.alone_bytes_per_s, wires)
+
+
+def carried_at_most(alone: Mapping[Pair, float], wires: Sequence[FoundWire]) -> float:
+    """Return what links get at once by what each gets alone, and what wires carry."""
     expected, left = 0.0, {*alone}
     for wire in wires:
         on_wire = left & {*wire.links}
         expected += min(wire.bandwidth_bytes_per_s, sum(alone[pair] for pair in on_wire))
         left -= on_wire
     return expected + sum(alone[pair] for pair in left)
+
+
+def with_links_that_may_share(
+    wire: FoundWire, floods: Sequence[SeenFlood], links: Mapping[Pair, float]
+) -> FoundWire:
+    """Return a wire with other links of hosts that send over it, unless they were told apart.
+
+    Whoever shares a way out of its site with another host may have no other one: a plan that goes
+    round the wire over a third host would promise what nobody has seen. A link is apart where it
+    carries more than the wire, alone or beside links of it.
+
+    Parameters
+    ----------
+    wire : FoundWire
+    floods : sequence of SeenFlood
+    links : mapping of (str, str) to float
+        Bandwidths.
+
+    Examples
+    --------
+    >>> wire = FoundWire((("R", "D"), ("S", "D")), 5.0, 1, 1)
+    >>> found = with_links_that_may_share(wire, [], {("S", "K"): 5.0, ("S", "L"): 9.0})
+    >>> found.links
+    (('R', 'D'), ('S', 'D'), ('S', 'K'))
+    """
+    members, more = {*wire.links}, (1 + DIFFERS) * wire.bandwidth_bytes_per_s
+    tails = {tail for tail, _ in members}
+
+    def is_apart(link: Pair) -> bool:
+        if links[link] > more:
+            return True
+        for flood in floods:
+            rates = flood.rates_bytes_per_s
+            beside = [pair for pair in rates if pair in members]
+            at_once = rates.get(link, 0.0) + sum(rates[pair] for pair in beside)
+            if flood.is_whole and link in rates and beside and at_once > more:
+                return True
+        return False
+
+    others = {
+        link
+        for link in links
+        if link not in members and link[0] in tails and link[1] not in tails and not is_apart(link)
+    }
+    return replace(wire, links=tuple(sorted(members | others)))
 
 
 def _not_outdone(floods: Sequence[SeenFlood]) -> list[SeenFlood]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from datacollect.measuring.results.host_limits import (
     SeenByFloods,
     seen_by_floods,
     with_host_limits,
+    with_links_that_may_share,
 )
 from datacollect.measuring.results.mathis_check import compared_with_reno, notes_of
 from datacollect.measuring.results.measured_curves import with_curves
@@ -114,6 +115,7 @@ def problem_of_samples(
     timezone: str = "UTC",
     start: str = "1970-01-01T00:00:00+00:00",
     now_s: float | None = None,
+    careful: bool = True,
 ) -> ProblemOfSamples:
     """Return the problem that a table of measurements describes.
 
@@ -140,6 +142,8 @@ def problem_of_samples(
         IANA name of the zone in which day and night are told apart, and the clock time of 0 s.
     now_s : float, optional
         The present, in seconds since 1970; by default this host's clock.
+    careful : bool
+        Other links of hosts that share a wire are on it, too, unless tests have told them apart.
 
     Raises
     ------
@@ -182,6 +186,10 @@ def problem_of_samples(
         links = estimate(samples, half_life_s=half_life_s)
         known = dict(zip(_pairs(links), links["bandwidth_bytes_per_s"].tolist(), strict=True))
         seen = seen_by_floods(undisturbed, known)
+        if careful:
+            on_wires = [with_links_that_may_share(wire, seen.floods, known) for wire in seen.wires]
+            notes += _taken_to_share(seen.wires, on_wires)
+            seen = replace(seen, wires=tuple(on_wires))
         shared = [*shared, *_rows_of(seen.wires, shared)]
         tree = measured_problem(
             samples,
@@ -247,6 +255,22 @@ def _sum_of_links(destination: str, known: Mapping[Pair, float], seen: SeenByFlo
         "`measure flood` tells, between agents"
     )
     return [text]
+
+
+def _taken_to_share(found: Sequence[FoundWire], on_wires: Sequence[FoundWire]) -> list[str]:
+    """Name the links that are taken to share a wire, since no test has told them apart."""
+    notes = []
+    for wire, more in zip(found, on_wires, strict=True):
+        untold = [link for link in more.links if link not in wire.links]
+        if untold:
+            shared, links = (
+                listed([f"{tail} → {head}" for tail, head in some]) for some in (wire.links, untold)
+            )
+            notes.append(
+                f"what {shared} share, {format_rate(wire.bandwidth_bytes_per_s)}, is taken to bind "
+                f"{links}, too: no test has told them apart; `measure flood` of one of each tells"
+            )
+    return notes
 
 
 def _outdone_wires(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import DatacollectError, DatacollectWarning
 from datacollect.measuring.operator.tcp_tests import TcpSettings
-from datacollect.measuring.results.floods import DOWNLINK, LIMITED, UPLINK
-from datacollect.measuring.results.host_limits import gets_no_more
+from datacollect.measuring.results.floods import DOWNLINK, LIMITED, UPLINK, shown_by
+from datacollect.measuring.results.host_limits import DIFFERS, carried_at_most, gets_no_more
 from datacollect.methods.coordinated.coordinated import coordinated
 from datacollect.methods.leaning.cautious import limited
 from datacollect.methods.leaning.flood_tests import (
@@ -28,6 +28,7 @@ from datacollect.methods.leaning.flood_tests import (
     busiest_links,
     most_bytes_of,
 )
+from datacollect.problem.host_limits import SHOWN
 from datacollect.schedule.data.assumptions import ALIKE
 from datacollect.schedule.data.use import bytes_by_link
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # What each host holds where nobody has said it.
 HELD_BYTES = 10**12
+# Of so many links those are tried one by one with which another may share a wire.
+ONE_BY_ONE = 4
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class WantedFlood:
         In a sentence without its end.
     worth : float
         By what part a plan takes longer if the host does no more than was shown.
+    most_together_bytes_per_s : float
+        What all get at most, by what is known.
     """
 
     host: str
@@ -70,6 +75,14 @@ class WantedFlood:
     rates_bytes_per_s: Mapping[Pair, float]
     why: str
     worth: float = math.inf
+    most_together_bytes_per_s: float = math.inf
+
+    @property
+    def expected_bytes(self) -> int:
+        """What it takes at most, by what is known of wires and lines."""
+        together = self.most_together_bytes_per_s
+        least = math.inf if together == math.inf else most_bytes_of(together)
+        return int(min(sum(one.most_bytes for one in self.settings), least))
 
     @property
     def settings(self) -> tuple[TcpSettings, ...]:
@@ -163,8 +176,41 @@ def leanings(
         return []
     carried = bytes_by_link(plan)
     of_plan = partial(_leaning, problem, plan, assumptions, carried, rates, is_able)
-    found = [of_plan(load) for load in assumptions.leans_on]
+    found = [of_plan(load) for load in assumptions.leans_on if _is_beyond(load)]
     return sorted(found, key=lambda one: -one.alone_worth)
+
+
+def _is_beyond(load: HostLoad) -> bool:
+    """Whether a host is to do so much more than was shown that a flood would tell."""
+    shown = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
+    return load.planned_bytes_per_s > (1 + DIFFERS) * shown
+
+
+def shown_over_used(problem: Problem, plan: Schedule, floods: Sequence[SeenFlood]) -> Problem:
+    """Return the problem in which hosts were shown what they did over links that a plan uses.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : Schedule
+    floods : sequence of SeenFlood
+        By which the problem says what was shown.
+    """
+    used = bytes_by_link(plan).keys()
+    before, over_used = shown_by(floods), shown_by(floods, used)
+    changes: dict[str, Any] = {}
+    for key, name in SHOWN.items():
+        stated = getattr(problem, name)
+        if stated is None:
+            continue
+        new = stated.copy()
+        for i, host in enumerate(problem.names):
+            # What is there for another reason, such as a pull, stays.
+            if (host, key) in before and stated[i] <= (1 + ALIKE) * before[host, key]:
+                new[i] = min(stated[i], over_used.get((host, key), 0.0))
+        if (new != stated).any():
+            changes[name] = new
+    return problem.replace(**changes) if changes else problem
 
 
 def _leaning(
@@ -229,7 +275,7 @@ def wanted_floods(
     for each in problems_of_each(problem):
         new = [
             flood
-            for one in leanings(each, planned(each), rates, is_able)
+            for one in leanings(*_with_plan(each, seen.floods), rates, is_able)
             for flood in one.floods
             if frozenset(flood.links) not in known
         ]
@@ -239,8 +285,29 @@ def wanted_floods(
     found += sorted(of_single, key=lambda flood: -flood.worth)
     first: dict[tuple[str, str], WantedFlood] = {}
     for flood in found:
-        first.setdefault((flood.host, flood.key), flood)
+        most = most_together_bytes_per_s(flood, seen)
+        first.setdefault((flood.host, flood.key), replace(flood, most_together_bytes_per_s=most))
     return list(first.values())
+
+
+def _with_plan(problem: Problem, floods: Sequence[SeenFlood]) -> tuple[Problem, Schedule | None]:
+    """Return the problem in which what was shown is what was shown for its plan, and the plan."""
+    plan = planned(problem)
+    if plan is None:
+        return problem, plan
+    for_plan = shown_over_used(problem, plan, floods)
+    return for_plan, plan if for_plan is problem else planned(for_plan)
+
+
+def most_together_bytes_per_s(flood: WantedFlood, seen: SeenByFloods) -> float:
+    """Return what links of a flood get at once at most, by what is known of wires and the host."""
+    most = [
+        limit.flood.line_bytes_per_s
+        for limit in seen.limits
+        if limit.is_proven and (limit.flood.host, limit.flood.key) == (flood.host, flood.key)
+    ]
+    rates = {link: flood.rates_bytes_per_s[link] for link in flood.links}
+    return min([*most, carried_at_most(rates, seen.wires)])
 
 
 def explaining(
@@ -255,9 +322,9 @@ def explaining(
     what these two lose, too, is a wire of theirs, or the host's line if they get as much as all.
     """
     flood = limit.flood
-    if not flood.is_limited:
-        return []
     one_way = [other for other in floods if (other.host, other.key) == (flood.host, flood.key)]
+    if not flood.is_limited:
+        return [] if limit.is_proven else _sharing(limit, one_way, rates, is_able)
     others = [
         pair
         for pair in rates
@@ -269,7 +336,9 @@ def explaining(
         fastest = max(others, key=lambda pair: (rates[pair], pair))
         return _explaining(limit, (*sorted(flood.links), fastest), rates)
     pairs = [two for two in one_way if len(two.links) == 2 and two.is_limited]
-    if limit.is_explained or any(gets_no_more(flood, two) for two in pairs):
+    if limit.is_explained:
+        return _sharing(limit, one_way, rates, is_able)
+    if any(gets_no_more(flood, two) for two in pairs):
         return []
     on_wire = set().union(*(two.links for two in pairs))
     shares = {
@@ -279,8 +348,48 @@ def explaining(
     }
     lost_most = sorted(shares, key=lambda pair: (shares[pair], pair))[:2]
     if len(lost_most) < 2 or shares[lost_most[1]] >= LIMITED:
-        return []
+        return [] if limit.is_proven else _sharing(limit, one_way, rates, is_able)
     return _explaining(limit, tuple(lost_most), rates)
+
+
+def _sharing(
+    limit: HostLimit,
+    one_way: Sequence[SeenFlood],
+    rates: Mapping[Pair, float],
+    is_able: Callable[[Pair], bool],
+) -> list[WantedFlood]:
+    """Return the flood that tells with which other a link shares a wire, if one has lost.
+
+    Where rates are fair, a slow link loses nothing on a wire that it shares with a fast one. So
+    whoever has lost is tested beside the others, those that have lost more first: one by one where
+    they are few, else half of them at a time.
+    """
+    flood = limit.flood
+    if flood.sum_alone_bytes_per_s is None or not flood.is_whole:
+        return []
+    on_wire = {
+        pair for two in one_way if len(two.links) == 2 and two.is_limited for pair in two.links
+    }
+    share = {
+        pair: rate / flood.alone_bytes_per_s[pair]
+        for pair, rate in flood.rates_bytes_per_s.items()
+        if pair in rates and is_able(pair)
+    }
+    for loser in sorted(share, key=lambda pair: (share[pair], pair)):
+        if share[loser] >= LIMITED:
+            break
+        if loser in on_wire:
+            continue
+        beside = {*share} - {loser}
+        for other in one_way:
+            if other.is_whole and loser in other.alone_bytes_per_s and loser in other.links:
+                kept = other.rates_bytes_per_s[loser] >= LIMITED * other.alone_bytes_per_s[loser]
+                beside = beside - other.links if kept else beside & other.links
+        lost_most = sorted(beside, key=lambda pair: (share[pair], pair))
+        if lost_most:
+            n = 1 if len(lost_most) <= ONE_BY_ONE else len(lost_most) // 2
+            return _explaining(limit, (loser, *lost_most[:n]), rates)
+    return []
 
 
 def _explaining(

@@ -30,7 +30,9 @@ def make_direct(given: ControllerInputs) -> MadeController:
     """
     problem, schedule, how = given.problem, given.schedule, given.how
     in_slots = how.options.get("time_slot_s") is not None
-    if how.relays == CHAINS or how.replan_s is not None or in_slots:
+    # What a source makes comes to it from a hidden host, over a hop of its own.
+    has_hops = any(route.n_hops > 1 for route in schedule.routes)
+    if how.relays == CHAINS or how.replan_s is not None or in_slots or has_hops:
         return make_scheduled(given)
     streams = _streams(problem, how)
     controller = DirectController(

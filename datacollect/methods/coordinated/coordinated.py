@@ -13,6 +13,10 @@ from datacollect.methods.coordinated.pipelined import pipelined
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
+from datacollect.methods.finishing.hidden_makers import (
+    planned_with_makers,
+    planned_within_rates,
+)
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.keeping import planned_keeping
 from datacollect.methods.leaning.assumptions import asking
@@ -226,9 +230,11 @@ def coordinated_candidate(
         )
         return planned_keeping(problem, budget, plan, options.deadline_s)
     if options.connections is not None:
-        return _with_connections(problem, options, budget)
-    shape = pipelined if options.slot_s is None else _slotted
-    plan = partial(shape, options=options, budget=budget)
+        plan = partial(_with_connections, options=options, budget=budget)
+        return planned_within_rates(problem, plan)
+    in_slots = options.slot_s is not None
+    shape = partial(_slotted if in_slots else pipelined, options=options, budget=budget)
+    plan = partial(planned_with_makers, plan=shape, budget=budget, in_slots=in_slots)
     if options.derate == NOT_DERATED:
         return plan(problem)
     return planned_on_part(problem, options.derate, budget, plan)

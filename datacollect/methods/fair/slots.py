@@ -9,7 +9,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.network.layered import breakpoints_s
-from datacollect.methods.fair.transfers import capacities
+from datacollect.methods.fair.transfers import Made, capacities
 from datacollect.methods.timing.slots import (
     SlotPiece,
     require_slots,
@@ -63,6 +63,8 @@ def fair_slots(
     )
     release = np.array([jobs[j].pool.release_s for j in waiting.job])
     release[waiting.hop > 0] = 0.0
+    made, size = Made.of(problem, jobs), np.array([job.pool.n_bytes for job in jobs], dtype=float)
+    first = waiting.hop == 0
     stores = _Stores(problem, jobs, waiting)
     last_change = float(breakpoints_s(problem)[-1]) if jobs else 0.0
     pieces: list[SlotPiece] = []
@@ -72,11 +74,15 @@ def fair_slots(
         start = slot * slot_s
         # A hair before its release counts as released: both are multiples of the slot.
         ready = np.where(release <= start * (1 + SAME_BOUNDARY), waiting.n_bytes, 0)
+        # What is yet to be made does not wait.
+        there = np.floor(made.by(start, size) * (1 + SLOT_ROUNDING))
+        to_come = np.maximum(size - there, 0.0).astype(np.int64)[waiting.job[first]]
+        ready[first] = np.maximum(ready[first] - to_come, 0)
         period = slot_bandwidth_row(problem, slot, slot_s)
         room = stores.room_bytes(waiting)
         capacity = np.concatenate([shared.by_period[period].min(axis=0), room / slot_s])
         moved = stores.fitting(_move(shared, entry_row, stores, capacity, ready, slot_s), room)
-        if not moved.any() and start > last_change:
+        if not moved.any() and start > max(last_change, made.end_s(size)):
             stuck = sorted({problem.names[jobs[j].pool.host] for j in _unfinished(waiting)})
             never = no_whole_slot(problem, slot_s) or InfeasibleError(
                 f"best-path: the data at {', '.join(map(repr, stuck))} move less than a byte "

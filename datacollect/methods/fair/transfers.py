@@ -76,6 +76,8 @@ class AllAtOnce:
 class Capacities:
     """Resources that jobs share: links, finite host limits and shared bottlenecks.
 
+    The last ones are of jobs whose source makes data: what it makes, once it has sent all before.
+
     Attributes
     ----------
     by_period : ndarray of float, shape (n_periods, n_resources)
@@ -88,6 +90,74 @@ class Capacities:
     job: IntArray
     hop: IntArray
     resource: IntArray
+
+    def with_made(self, makes: FloatArray) -> Capacities:
+        """Return the same with a resource for each job whose rate of making is finite.
+
+        Without limit until `FairShare` is asked otherwise.
+        """
+        jobs = np.flatnonzero(np.isfinite(makes))
+        n_before, n_periods = self.by_period.shape[1], len(self.by_period)
+        return Capacities(
+            np.hstack([self.by_period, np.full((n_periods, len(jobs)), np.inf)]),
+            np.append(self.job, jobs),
+            np.append(self.hop, np.zeros_like(jobs)),
+            np.append(self.resource, n_before + np.arange(len(jobs))),
+        )
+
+
+@dataclass(frozen=True)
+class Made:
+    """What jobs' sources make while they send; arrays of shape (n_jobs,).
+
+    Attributes
+    ----------
+    rate_bytes_per_s : ndarray of float
+        Infinite where all is there at the release.
+    at_release_bytes : ndarray of float
+        What is there at the release.
+    release_s : ndarray of float
+    """
+
+    rate_bytes_per_s: FloatArray
+    at_release_bytes: FloatArray
+    release_s: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, jobs: Sequence[RouteJob]) -> Made:
+        """Return it for some jobs, each with the data of one pool."""
+        makers = set(problem.makers.tolist())
+        rates, there = np.full(len(jobs), np.inf), np.zeros(len(jobs))
+        for number, job in enumerate(jobs):
+            if job.pool.host not in makers or not job.pool.is_own:
+                continue
+            assert problem.produces_bytes_per_s is not None
+            assert problem.made_bytes is not None
+            made = int(problem.made_bytes[job.pool.host])
+            rates[number] = problem.produces_bytes_per_s[job.pool.host]
+            there[number] = sum(
+                min(max(made - parcel.offset_bytes, 0), parcel.n_bytes)
+                for parcel in job.pool.parcels
+            )
+        return cls(rates, there, np.array([job.pool.release_s for job in jobs], dtype=float))
+
+    def end_s(self, size: FloatArray) -> float:
+        """Return when all is made."""
+        makes = np.isfinite(self.rate_bytes_per_s)
+        left = np.maximum(size - self.at_release_bytes, 0.0)[makes]
+        ends = self.release_s[makes] + left / self.rate_bytes_per_s[makes]
+        return float(ends.max(initial=0.0))
+
+    def by(self, at_s: float, size: FloatArray) -> FloatArray:
+        """Return how much of each job is there at an instant."""
+        since_s = np.maximum(at_s - self.release_s, 0.0)
+        made = np.where(
+            np.isinf(self.rate_bytes_per_s),
+            np.inf,
+            self.at_release_bytes
+            + np.where(np.isinf(self.rate_bytes_per_s), 0.0, self.rate_bytes_per_s) * since_s,
+        )
+        return np.minimum(made, size)
 
 
 def capacities(problem: Problem, jobs: Sequence[RouteJob]) -> Capacities:
@@ -192,6 +262,9 @@ def _run(
 ) -> list[_Segment]:
     size = np.array([job.pool.n_bytes for job in jobs], dtype=float)
     release = np.array([job.pool.release_s for job in jobs])
+    made = Made.of(problem, jobs)
+    makers = np.flatnonzero(np.isfinite(made.rate_bytes_per_s))
+    shared = shared.with_made(made.rate_bytes_per_s)
     changes = breakpoints_s(problem)
     shares = FairShare(shared.job, shared.resource, len(jobs), shared.by_period.shape[1])
     sent = np.zeros(len(jobs))
@@ -220,20 +293,36 @@ def _run(
         ready = (sent < size) & (release <= now)
         active, until = turn.active(ready, now)
         period = int(np.searchsorted(problem.periods_s, now, side="right")) - 1
-        rates = shares.rates(shared.by_period[period], active=active)
+        capacity = shared.by_period[period]
+        ahead = (made.by(now, size) - sent)[makers]
+        # Who has sent all that is there sends what comes.
+        caught_up = (ahead <= NOTHING_LEFT * size[makers]) & (made.by(now, size) < size)[makers]
+        if len(makers):
+            capacity = capacity.copy()
+            capacity[len(capacity) - len(makers) :][caught_up] = made.rate_bytes_per_s[makers][
+                caught_up
+            ]
+        rates = shares.rates(capacity, active=active)
         moving = rates > 0
         if np.isinf(next_change):
             closed = (sent < size) & _closed(shared, period, len(jobs))
             _reject_stuck(problem, jobs, closed, now - max(moved_s, float(release.max())))
         left = np.full(len(jobs), np.inf)
         left[moving] = (size - sent)[moving] / rates[moving]
-        end = min(float(finish_s(now, left.min())), next_change - guard_s, until)
+        catches_up = np.full(len(makers), np.inf)
+        gains = rates[makers] - made.rate_bytes_per_s[makers]
+        gaining = ~caught_up & (gains > SAME_RATE * rates[makers])
+        catches_up[gaining] = ahead[gaining] / gains[gaining]
+        soonest_s = min(float(left.min()), float(catches_up.min(initial=np.inf)))
+        end = min(float(finish_s(now, soonest_s)), next_change - guard_s, until)
         changed = np.abs(rates - open_rate) > SAME_RATE * np.maximum(rates, open_rate)
         close(changed, now)
         begins = changed & moving
         open_start[begins], moved[begins], open_rate[begins] = now, 0.0, rates[begins]
         moved += rates * (end - now)
         sent = np.minimum(sent + rates * (end - now), size)
+        met = makers[now + catches_up <= end]
+        sent[met] = made.by(end, size)[met]
         moved_s = end if moving.any() else moved_s
         # A job that shares its last instant with others ends with them, not an epsilon later. Nor
         # may rounding leave it a crumb: that takes too little time for the clock to move on.

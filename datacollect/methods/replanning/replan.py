@@ -149,7 +149,8 @@ def replan(
         chunk_s = short_chunk_s(chunk_s, listed_optimum(remaining, budget)[1].makespan_s)
 
     def plan_remaining(remaining: Problem) -> Schedule:
-        if prefer is not None or remaining.total_bytes == 0:
+        # What sources make is planned by hidden hosts, which no old plan has.
+        if prefer is not None or remaining.total_bytes == 0 or len(remaining.makers):
             options = CoordinatedOptions(slot_s=slot_s, chunk_s=chunk_s, prefer=prefer)
             return coordinated_candidate(remaining, options, budget)
         if slot_s is not None:

@@ -20,6 +20,7 @@ from datacollect.schedule.check.capacity import within_capacity
 from datacollect.schedule.check.case import MOST_SLOTS, Case, describe_route, first_true, seconds
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
 from datacollect.schedule.check.completeness import every_byte_once
+from datacollect.schedule.check.production import leave_after_being_made
 from datacollect.schedule.check.storage import within_storage
 from datacollect.schedule.data.tolerances import BOUND_TOLERANCE
 
@@ -280,6 +281,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     every_byte_once,
     _on_the_grid,
     _nothing_before_release,
+    leave_after_being_made,
     _relays_send_what_they_have,
     within_capacity,
     within_storage,

@@ -93,6 +93,7 @@ class ScheduleChanges(_ScheduleWords, total=False):
     routes: tuple[Route, ...]
     columns: Transfers
     bottleneck: Bottleneck
+    hosts: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,9 @@ class Panel:
     @property
     def shown(self) -> str:
         """What is drawn over what, in words without units, such as ``makespan by method``."""
-        names = [self.axis_words.get(name, name).partition(",")[0] for name in (self.x, self.series)]
+        names = [
+            self.axis_words.get(name, name).partition(",")[0] for name in (self.x, self.series)
+        ]
         measure = heading(self.y).partition(",")[0]
         if self.over is not None:
             measure += f" over {self.over}'s"

@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from datacollect.files.memory import is_memory_short
 from datacollect.files.refusals import refusal_of
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
+from datacollect.net.tcp_options import set_buffers
 from datacollect.net.tls import fingerprint_of_file, server_context
 from datacollect.transfer.agent.config.certificate import make_own_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -27,11 +28,13 @@ from datacollect.transfer.agent.sealed_pieces import SealedPieces
 from datacollect.transfer.agent.shell.files import Folder
 from datacollect.transfer.agent.shell.nonces import UsedNonces
 from datacollect.transfer.agent.shell.shell import Shell
+from datacollect.transfer.protocol.tunnel import TUNNEL_PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from datacollect.net.fan_out import Outcome
+    from datacollect.net.metrics import Family, MetricsServer
     from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.spooling import Spooling
 
@@ -58,6 +61,8 @@ class Agent:
     url : str
     fingerprint : str
         Of its certificate.
+    metrics : MetricsServer or None
+        Who tells its metrics, where its file has a place for them.
 
     Raises
     ------
@@ -100,6 +105,9 @@ class Agent:
         self._folder = None if config.serve is None else Folder(config.serve)
         used = self._nonces.still_counting(now_s)
         core = AgentCore(config, _version(), used)
+        tunnel_tls = None
+        if config.tunnel is not None:
+            tunnel_tls = server_context(config.certificate, config.key, protocol=TUNNEL_PROTOCOL)
         try:
             own = self._own_handlers(config, core, log)
         except BaseException:
@@ -107,9 +115,36 @@ class Agent:
             self._close()
             raise
         self._shell = Shell(
-            core, config, listener, tls, self._folder, self._nonces, log, {**handlers, **own}
+            core,
+            config,
+            listener,
+            tls,
+            self._folder,
+            self._nonces,
+            log,
+            {**handlers, **own},
+            tunnel_tls,
         )
         self._n_rereadings = 0
+        self.metrics = None if config.metrics is None else self._metrics_at(config.metrics)
+
+    def _metrics_at(self, address: tuple[str, int]) -> MetricsServer:
+        """Listen for who asks for metrics; he is answered once the agent runs."""
+        # With it comes a server; most agents need none.
+        from datacollect.net.metrics import MetricsServer
+        from datacollect.transfer.agent.metrics import agent_families
+
+        started_s = time.time()
+
+        def families() -> list[Family]:
+            return self._shell.look(lambda core: agent_families(core, _version(), started_s))
+
+        try:
+            return MetricsServer(address, families, "metrics.listen")
+        except BaseException:
+            self._shell.stop_listening()
+            self._close()
+            raise
 
     @property
     def url(self) -> str:
@@ -120,7 +155,8 @@ class Agent:
         """Serve until `stop`, and until what is under way then has ended."""
         _raise_open_files()
         try:
-            self._shell.run()
+            with self.metrics or nullcontext():
+                self._shell.run()
         except (OSError, ImportError, MemoryError) as error:
             raise _failed(self._config, "has ended", error) from error
         finally:
@@ -180,9 +216,12 @@ class Agent:
             config = outcome.result()
         except (DatacollectError, MemoryError) as error:
             # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
-            self._shell.note("failed", {"why": f"collectors and operators are not reread: {error}"})
+            self._shell.note(
+                "failed", {"why": f"collectors, operators and users are not reread: {error}"}
+            )
             return
-        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors))
+        users = frozenset() if config.tunnel is None else config.tunnel.users
+        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors, users))
 
 
 def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
@@ -232,6 +271,9 @@ def _listener(config: AgentConfig) -> socket.socket:
         listener.setblocking(False)
         if config.congestion is not None:
             _require_congestion(listener, config.congestion)
+        if config.limits.buffer_bytes is not None:
+            # What is accepted has them from its first packet on, which says how they are counted.
+            set_buffers(listener, config.limits.buffer_bytes)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:

@@ -58,6 +58,7 @@ __all__ = [
     "REASONS",
     "SEALS",
     "SPOOLS",
+    "STAYS",
     "TAIL_BYTES",
     "AgentFacts",
     "FileEntry",
@@ -92,9 +93,9 @@ __all__ = [
 FACTS_FORMAT = "datacollect-agent-facts/1"
 
 # What an agent can do besides what all of them can: see `AgentFacts`.
-DETAIL, REASONS, HASHES = "detail", "reasons", "hashes"
+DETAIL, REASONS, HASHES, STAYS = "detail", "reasons", "hashes", "stays"
 SEALS, SPOOLS = "seals", "spools"
-FEATURES = (DETAIL, REASONS, HASHES, SEALS)
+FEATURES = (DETAIL, REASONS, HASHES, STAYS, SEALS)
 
 # Of one request to read.
 MOST_SEGMENTS = 4096

@@ -11,6 +11,7 @@ from datacollect.files.units import counted, format_bytes, format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+    from datacollect.machine.own_time import ProcessorUse
     from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.transfer.protocol.patterns import Narrowing
     from datacollect.transfer.protocol.source import Assurance
@@ -131,6 +132,8 @@ class Pulled:
         have no intervals.
     why : tuple of str
         Why it took longer than promised, by what it has measured of hosts and links.
+    processor : ProcessorUse or None
+        What it took of this host's processors, where the collection names the host's profile.
     """
 
     complete: bool
@@ -151,6 +154,7 @@ class Pulled:
     promised_p10_s: float | None = None
     promised_p90_s: float | None = None
     why: tuple[str, ...] = ()
+    processor: ProcessorUse | None = None
 
     @property
     def refetched_bytes(self) -> int:
@@ -228,6 +232,7 @@ class Pulled:
             "promised_p90_s": self.promised_p90_s,
             "makespan_s": self.makespan_s,
             "why": list(self.why),
+            "processor": None if self.processor is None else asdict(self.processor),
             "method": self.method,
             "routes": [
                 {

@@ -79,7 +79,7 @@ class Collecting:
         # When hours change next, in seconds since 1970; what was said of them.
         self._changes_s = math.inf
         self._told: set[str] = set()
-        self._use = StartUse()
+        hosts.use = self._use = StartUse()
         self._in_slots = None if in_slots is None else in_slots(self._hours, self._use)
         self._n_regroups, self._has_told_rereads = 0, False
         self._unpromised: set[str] = set()
@@ -135,7 +135,13 @@ class Collecting:
     def _begin(self, *, verify: bool) -> None:
         """Write down what is wanted, before anybody is asked; then ask all at once."""
         hosts, state = self._hosts, self._store.state
-        self._log.write("pull begins", method=self._method, folder=str(self._store.folder))
+        self._log.write(
+            "pull begins",
+            method=self._method,
+            folder=str(self._store.folder),
+            collection=state.fact("number"),
+            destination=hosts.collection.destination,
+        )
         if hosts.collection.sources is None:
             wanted = [n for n in hosts.sources if state.fact(f"serves {n}") != 0]
         else:
@@ -293,6 +299,7 @@ class Collecting:
         is_due = self._use.is_promise_due(self._n_regroups)
         # A plan counts on what is open now: when what closes meanwhile ends it does not know.
         left_s = found.predicted_s if is_due and not self._hours else None
+        between_s: tuple[float, float] | None = None
         if left_s is not None:
             so_far_s = time.monotonic() - self._use.begun_s
             self._use.predicted_s = so_far_s + left_s
@@ -305,6 +312,7 @@ class Collecting:
             method=self._method,
             makespan_s=found.predicted_s,
             promises=left_s is not None,
+            between_s=between_s,
             routes=[list(route.hosts) for route in found.schedule.routes],
             expected=planned_routes(found.schedule) if found.predicted_s is not None else [],
         )

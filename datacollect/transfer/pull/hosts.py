@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.net.safe_text import without_secrets
+from datacollect.transfer.pull.answering import StartUse
 from datacollect.transfer.pull.core.todo import Remains, SourceWork
 from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
@@ -73,6 +74,8 @@ class Hosts:
         Sources that were given up, and why.
     compared : dict of str to ComparedWithSource, optional
         What came of comparing what is done with its source; None: nothing is compared.
+    use : StartUse
+        What the rounds that are over have moved.
     """
 
     collection: Collection
@@ -90,6 +93,7 @@ class Hosts:
     new: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
     compared: dict[str, ComparedWithSource] | None = None
+    use: StartUse = field(default_factory=StartUse)
     _telling: Notices = field(init=False)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: dict[str, Begun[bool]] = field(default_factory=dict)
@@ -186,7 +190,12 @@ class Hosts:
         self._telling.look(core)
         self.watch(
             lambda: progress_of(
-                self.store.state, core, filter(self._is_wanted, list(self._preparing)), self.ended
+                self.store.state,
+                core,
+                filter(self._is_wanted, list(self._preparing)),
+                self.ended,
+                self.use,
+                self._telling.troubles(core),
             )
         )
 

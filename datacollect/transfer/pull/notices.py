@@ -88,6 +88,20 @@ class Notices:
                 f"it is tried again after {self.limits.timeout_s:g} s at most, and {until}",
             )
 
+    def troubles(self, core: CollectorCore | None) -> dict[str, str]:
+        """Return whom nothing comes from at present, or no answer, and why."""
+        now_s = time.monotonic()
+        found = {
+            name: f"no {what} for {now_s - asked_s:.0f} s"
+            for name, (asked_s, what) in list(self._asked.items())
+            if now_s - asked_s >= SILENT_S
+        }
+        if core is not None:
+            awaited = core.awaited(STOPPED_S).items()
+            found |= {name: f"no {what} for some seconds" for name, what in awaited}
+            found |= core.troubles(SILENT_S)
+        return {name: without_secrets(why) for name, why in found.items()}
+
     def _how_long(self, what: str) -> str:
         timeout_s, patience_s = self.limits.timeout_s, self.limits.patience_s
         if what == LIST:

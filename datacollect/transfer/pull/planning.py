@@ -37,7 +37,10 @@ LAST_RESORT_PART = 1e-3
 
 # What a collection file says of hosts and links, and plans do not count on: what is there to
 # collect is listed, and rounds are planned of what is open then.
-NOT_PLANNED = ("backlog_bytes", "release_s", "open", "cap")
+NOT_PLANNED = (
+    *("backlog_bytes", "release_s", "produces_bytes_per_s", "made_bytes"),
+    *("open", "cap"),
+)
 
 
 def possible_links(destination: str, reached: Mapping[str, Reached]) -> list[tuple[str, str]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.numbers.pace import amount_words
 from datacollect.transfer.store.state.state import FileState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from datacollect.numbers.pace import Pace
+    from datacollect.transfer.pull.answering import StartUse
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.state.state import State
 
@@ -32,6 +33,12 @@ class PullProgress:
         Sources that are not listed to their end yet.
     given_up : tuple of str
         Sources that were given up.
+    routes : mapping of tuple of str to int
+        New bytes that were verified in this start, by hosts of the route, the destination last.
+    refetched : mapping of str to int
+        Bytes that were received twice in this start, by the reason.
+    troubles : mapping of str to str
+        From whom nothing comes at present, and why.
     """
 
     n_files: int
@@ -40,6 +47,9 @@ class PullProgress:
     all_bytes: int
     awaited: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
+    routes: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    refetched: Mapping[str, int] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, pace: Pace) -> str:
         """Return it in a line, with the rate, and how long the remainder takes.
@@ -63,7 +73,12 @@ class PullProgress:
 
 
 def progress_of(
-    state: State, core: CollectorCore | None, awaited: Iterable[str], given_up: Iterable[str]
+    state: State,
+    core: CollectorCore | None,
+    awaited: Iterable[str],
+    given_up: Iterable[str],
+    use: StartUse,
+    troubles: Mapping[str, str],
 ) -> PullProgress:
     """Look how far a pull is.
 
@@ -73,6 +88,9 @@ def progress_of(
     core : CollectorCore or None
         Of the round under way.
     awaited, given_up : iterable of str
+    use : StartUse
+        Of the rounds that are over.
+    troubles : mapping of str to str
     """
     n_files = n_bytes = all_files = all_bytes = in_work_bytes = 0
     for name, by_state in state.counts().items():
@@ -85,8 +103,21 @@ def progress_of(
             in_work_bytes += waiting[1]
     if core is not None:
         n_bytes += max(0, in_work_bytes - core.todo.n_bytes)
+    # In the order in which they came, whichever rounds are over.
+    routes, refetched = use.routes.copy(), use.refetched.copy()
+    if core is not None:
+        routes.update(core.route_bytes)
+        refetched.update(core.refetched)
     return PullProgress(
-        n_files, n_bytes, all_files, all_bytes, tuple(sorted(awaited)), tuple(sorted(given_up))
+        n_files,
+        n_bytes,
+        all_files,
+        all_bytes,
+        tuple(sorted(awaited)),
+        tuple(sorted(given_up)),
+        routes,
+        refetched,
+        troubles,
     )
 
 

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, naming
+from datacollect.files.kinds import join
 from datacollect.files.memory import require_addresses
+from datacollect.machine.own_time import OwnTime, is_of_another
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.methods.places import require_fit
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import read_private_key
+from datacollect.problem.profile_limits import profile_at
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import RunMethod
     from datacollect.files.quantities import Seconds
+    from datacollect.machine.profile import HostProfile
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
@@ -195,6 +199,7 @@ def pull(
                 gate,
                 compared={} if with_source else None,
             )
+            own = OwnTime(profile_of_destination(collection, tell))
             with marked(IN_PULL):
                 spools = Spools(collection, network, store, written, tell)
                 happened, in_slots = None, None
@@ -205,6 +210,8 @@ def pull(
                 answer = collecting.run(plan_only=plan_only, verify=verify)
                 if happened is not None and answer.complete and not plan_only:
                     happened.write()
+                came = sum(use.n_bytes for use in answer.routes)
+                answer = replace(answer, processor=own.use(came))
                 if plan_only or not answer.routes:
                     return answer
                 return _held_to_its_word(answer, store.folder, written, collection, tell)
@@ -231,6 +238,24 @@ def _in_slots(
         return InSlots(hosts, how, slot_s, hours, spools, use, happened, pacer_of)
 
     return make
+
+
+def profile_of_destination(
+    collection: Collection, tell: Callable[[str], None]
+) -> HostProfile | None:
+    """Return the profile of this host, if the collection names one; say where it is another's."""
+    name = collection.destination
+    said = collection.network["hosts"].get(name, {}).get("profile")
+    if said is None:
+        return None
+    place = join(join("hosts", name), "profile")
+    profile = profile_at(said, collection.folder, place)
+    if is_of_another(profile):
+        tell(
+            f"note: {place}: {said} was measured on another machine, {profile.name}; the plan "
+            "counts on what that one can do: calibrate here"
+        )
+    return profile
 
 
 def _held_to_its_word(

@@ -133,6 +133,8 @@ class History:
         When the last of these plans was made.
     predicted_s : float or None
         When the end was expected.
+    between_s : (float, float) or None
+        Between which instants in eight of ten cases, where the plan could say so.
     ended_s : float or None
         When it ended; None: it was killed, or is at work.
     troubles : list of (float, str)
@@ -146,6 +148,7 @@ class History:
     planned: list[PlannedRoute] = field(default_factory=list)
     promised_at_s: float = 0.0
     predicted_s: float | None = None
+    between_s: tuple[float, float] | None = None
     ended_s: float | None = None
     troubles: list[tuple[float, str]] = field(default_factory=list)
     refetched: dict[str, int] = field(default_factory=dict)
@@ -218,37 +221,72 @@ def start_of(path: Path, from_byte: int) -> History:
 
 def _starts(path: Path, from_byte: int = 0) -> Iterator[History]:
     """Yield what each start has logged, as far as its lines are whole."""
-    history, before = History(), Counter[tuple[str, ...]]()
-    last: dict[tuple[str, ...], int] = {}
+    reader = HistoryReader()
     for line in _lines(path, from_byte):
-        what, time_s = line.get("what"), float(line.get("s", 0.0))
+        before = reader.history
+        reader.take(line)
+        if reader.history is not before:
+            yield before
+    yield reader.history
+
+
+class HistoryReader:
+    """Takes a log line by line.
+
+    Attributes
+    ----------
+    history : History
+        Of the last start, as far as it has got.
+
+    Examples
+    --------
+    >>> reader = HistoryReader()
+    >>> reader.take({"what": "pull begins", "s": 0.0, "method": "direct"})
+    >>> reader.take({"what": MOVED, "s": 2.0, "routes": [[["S1"], 700]]})
+    >>> reader.history.arrived_bytes
+    {('S1',): [700]}
+    """
+
+    def __init__(self) -> None:
+        self.history = History()
+        self._before: Counter[tuple[str, ...]] = Counter()
+        self._last: dict[tuple[str, ...], int] = {}
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Take the next line."""
+        what, time_s, history = line.get("what"), float(line.get("s", 0.0)), self.history
         if what == "pull begins":
-            yield history
-            history, before, last = History(str(line.get("method", ""))), Counter(), {}
+            self.history = History(str(line.get("method", "")))
+            self._before, self._last = Counter(), {}
         elif what == "planned":
-            before.update(last)  # each round counts from zero
-            last = {}
+            self._before.update(self._last)  # each round counts from zero
+            self._last = {}
             _take_plan(history, line, time_s)
         elif what == MOVED:
-            history.note(time_s, line["routes"], before)
-            last = {tuple(hosts): int(n) for hosts, n in line["routes"]}
+            history.note(time_s, line["routes"], self._before)
+            self._last = {tuple(hosts): int(n) for hosts, n in line["routes"]}
         elif what == "pull ends":
-            history.ended_s = time_s
-            refetched = line.get("refetched", {}).items()
-            history.refetched = {str(why): int(n) for why, n in refetched if n}
-            if history.predicted_s is None and line.get("predicted_makespan_s") is not None:
-                # Told from when the pull began to work, and it worked for makespan_s.
-                begun_s = time_s - float(line["makespan_s"])
-                history.predicted_s = begun_s + float(line["predicted_makespan_s"])
+            _take_end(history, line, time_s)
         elif what in TROUBLES and (what != "session ended" or line.get("why")):
             history.troubles.append((time_s, TROUBLES[what]))
-    yield history
+
+
+def _take_end(history: History, line: Mapping[str, Any], time_s: float) -> None:
+    history.ended_s = time_s
+    refetched = line.get("refetched", {}).items()
+    history.refetched = {str(why): int(n) for why, n in refetched if n}
+    if history.predicted_s is None and line.get("predicted_makespan_s") is not None:
+        # Told from when the pull began to work, and it worked for makespan_s.
+        begun_s = time_s - float(line["makespan_s"])
+        history.predicted_s = begun_s + float(line["predicted_makespan_s"])
 
 
 def _take_plan(history: History, line: Mapping[str, Any], time_s: float) -> None:
     if line.get("makespan_s") is None or (history.planned and not line.get("promises")):
         return
     history.predicted_s = time_s + float(line["makespan_s"])
+    between_s = line.get("between_s")
+    history.between_s = between_s and (time_s + between_s[0], time_s + between_s[1])
     history.promised_at_s = time_s
     history.planned = [each.until(time_s) for each in history.planned if each.start_s < time_s] + [
         PlannedRoute(tuple(hosts), int(n_bytes), time_s + start_s, time_s + finish_s)

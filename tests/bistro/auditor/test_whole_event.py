@@ -38,6 +38,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.commands.main import run
@@ -308,11 +309,38 @@ def test_collected_and_then_refused_is_evidence(case):
     assert text.startswith("It has said 1 entry collected, and then refused.")
 
 
-def test_superseded_by_what_was_not_collected_is_evidence_in_the_end(case):
+def test_superseded_by_what_no_log_shows_is_a_dispute_in_the_end(case):
+    """A service may show an auditor less of its log than it has shown the destination."""
     case.verdicts[3] = said(D, SUPERSEDED, "cd" * 32)
-    assert [who for who, _ in case.evidence()] == ["destination"]
+    found = case.audit()
+    (dispute,) = found.custody.disputes
+    assert dispute.between == ("destination", "services")
+    assert dispute.text.startswith("1 entry: superseded by what never came, and stands in no log")
+    assert dispute.examples == (D.entry.hex(),)
+    assert (found.evidence, found.exit_code) == ((), 1)
     case.is_over = False
-    assert case.evidence() == []
+    assert case.audit().custody.disputes == ()
+
+
+@pytest.mark.parametrize(("liar", "is_said"), [("a witness", True), ("a service", False)])
+def test_what_logs_lack_is_said_unless_a_service_has_taken_something_back(case, liar, is_said):
+    """Only services can take entries out of logs; what witnesses have signed changes none."""
+    case.verdicts[3] = said(D, SUPERSEDED, "cd" * 32)
+    entries = [each.entry for each in case.commitments]
+    log, first = case.logs[0], case.event.witness_keys[0].name
+    if liar == "a witness":
+        # It has signed the larger log a minute earlier than the smaller one.
+        heads = [(5, IN_TIME_S), (6, LATE_S)]
+        moved = {first: -60}
+        log.heads[1] = service_log(
+            case.event, 0, entries, heads, wrong_s=lambda name: moved.get(name, 0)
+        ).heads[1]
+    else:
+        word = acknowledge(log.key.name, E.entry, 0, IN_TIME_S, key_of("s0"))
+        case.receipts["e"] = Receipt(E, acknowledgements=(word,))
+    found = case.audit()
+    assert {lie.who for lie in found.evidence} == {first if is_said else log.key.name}
+    assert bool(found.custody.disputes) == is_said
 
 
 def test_what_is_beyond_a_quota_may_be_superseded_by_what_never_came(case):

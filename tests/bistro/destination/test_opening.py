@@ -21,11 +21,11 @@ from instances.bistro_folders import (
 )
 from instances.events import DEADLINE_S, RECIPIENTS, key_of, marked_by, owner_of, ticket_of
 
+from datacollect.bistro.destination.holdings import LOST, Opening, Upload
 from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
 from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
 from datacollect.bistro.destination.pieces import PIECE_OF_UPLOAD
-from datacollect.bistro.destination.register import LOST, Opening, Upload
 from datacollect.bistro.formats.custody.verdicts import (
     DOES_NOT_OPEN,
     OTHER_CONTENT,

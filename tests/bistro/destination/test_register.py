@@ -16,8 +16,10 @@ from instances.bistro_folders import HandedIn, MadeBistro, collecting_event, eve
 from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 
+from datacollect.bistro.destination.holdings import LOST, MOST_TRIES
+from datacollect.bistro.destination.kept_logs import LOGGED, KeptLog
 from datacollect.bistro.destination.missing import Known
-from datacollect.bistro.destination.register import LOST, MOST_TRIES, Register
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
 from datacollect.bistro.formats.custody.segments import index_name, read_index, segment_name
 from datacollect.bistro.formats.custody.verdicts import (
@@ -78,17 +80,17 @@ def take_all(register, *bistros, fetched=True):
     """Take all that bistros serve, as a destination does."""
     for bistro in bistros:
         for path in sorted((bistro.folder / "batches").glob("*")):
-            register.take_batch(read_batch(path.read_bytes(), EVENT))
+            register.held.take_batch(read_batch(path.read_bytes(), EVENT))
         for number in range(bistro.n_segments):
             pieces = read_index((bistro.folder / index_name(number)).read_bytes())
-            register.take_index(bistro.name, number, pieces)
+            register.held.take_index(bistro.name, number, pieces)
             if fetched:
                 fetch(register, bistro, number)
 
 
 def fetch(register, bistro, number):
     n_bytes = (bistro.folder / segment_name(number)).stat().st_size
-    assert register.take_segment(bistro.name, number, n_bytes)
+    assert register.held.take_segment(bistro.name, number, n_bytes)
 
 
 def timed(register, *uploads, time_s=DEADLINE_S):
@@ -98,7 +100,7 @@ def timed(register, *uploads, time_s=DEADLINE_S):
 
 def opened_as(register, why="", **more):
     """Judge all that can be opened; return which entries those were."""
-    found = [each.upload for each in register.to_open()]
+    found = [each.upload for each in register.held.to_open()]
     for upload in found:
         register.opened(upload, why, **more)
     return [upload.commitment.entry for upload in found]
@@ -108,24 +110,24 @@ def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
     upload = HandedIn(EVENT)
     north.segment((upload.entry, 0, upload.sealed))
     batch = north.batch(upload.row(), upload.row())
-    assert register.take_batch(batch)
-    assert not register.take_batch(batch)
+    assert register.held.take_batch(batch)
+    assert not register.held.take_batch(batch)
     pieces = read_index((north.folder / index_name(0)).read_bytes())
-    assert register.last_batch("south") == -1
-    assert register.take_index("north", 0, pieces)
-    assert not register.take_index("north", 0, pieces)
-    assert register.last_batch("north") == 0
+    assert register.held.last_batch("south") == -1
+    assert register.held.take_index("north", 0, pieces)
+    assert not register.held.take_index("north", 0, pieces)
+    assert register.held.last_batch("north") == 0
     assert register.counts().waiting == 1
-    assert register.to_fetch() == {"north": {0}}
-    assert register.lies() == []
+    assert register.held.to_fetch() == {"north": {0}}
+    assert register.held.lies() == []
 
 
 def test_what_was_read_of_a_bistros_files_is_known_by_its_latest_stamp(register):
-    register.take_files("north", {"a": "1", "b": "1"})
-    register.take_files("north", {"b": "2"})
-    register.take_files("south", {"a": "3"})
-    assert register.files_of("north") == {"a": "1", "b": "2"}
-    assert register.files_of("south") == {"a": "3"}
+    register.held.take_files("north", {"a": "1", "b": "1"})
+    register.held.take_files("north", {"b": "2"})
+    register.held.take_files("south", {"a": "3"})
+    assert register.held.files_of("north") == {"a": "1", "b": "2"}
+    assert register.held.files_of("south") == {"a": "3"}
 
 
 def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
@@ -134,19 +136,19 @@ def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     take_all(register, north, fetched=False)
     assert [*register.without_time()] == [upload.entry]
     # Its data come before logs have answered, and are opened only once its time is known.
-    assert register.to_fetch() == {"north": {0}}
+    assert register.held.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
-    assert register.to_fetch() == {}
+    assert register.held.to_fetch() == {}
     assert opened_as(register) == []
     timed(register, upload)
     assert [*register.without_time()] == []
     assert opened_as(register, ticket="1", file="a") == [upload.entry]
-    assert register.covered("north", DURING_S) == []
+    assert register.held.covered("north", DURING_S) == []
     verdict = Verdict(EVENT.id, upload.entry, "collected")
     assert register.to_log() == [verdict]
     register.logged([verdict])
     assert register.to_log() == []
-    assert register.covered("north", DURING_S) == [0]
+    assert register.held.covered("north", DURING_S) == [0]
     assert register.known(upload.entry) == Known(
         upload.entry, DEADLINE_S, ("north",), "collected", ""
     )
@@ -158,14 +160,14 @@ def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, so
     north.push(upload)
     south.push(upload)
     take_all(register, north, south, fetched=False)
-    assert register.to_fetch() == {"north": {0}}
+    assert register.held.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
     timed(register, upload)
     assert opened_as(register) == [upload.entry]
-    assert register.to_fetch() == {}
+    assert register.held.to_fetch() == {}
     register.logged(register.to_log())
     # The copy that nobody has fetched may go, too.
-    assert register.covered("south", DURING_S) == [0]
+    assert register.held.covered("south", DURING_S) == [0]
 
 
 def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, north, south):
@@ -176,9 +178,9 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     timed(register, upload)
     fetch(register, north, 0)
     assert opened_as(register, LOST) == [upload.entry]
-    assert [lie.who for lie in register.lies()] == ["north"]
+    assert [lie.who for lie in register.held.lies()] == ["north"]
     assert register.to_log() == []
-    assert register.to_fetch() == {"south": {0}}
+    assert register.held.to_fetch() == {"south": {0}}
     fetch(register, south, 0)
     assert opened_as(register) == [upload.entry]
     assert register.counts().collected == 1
@@ -195,13 +197,13 @@ def test_what_began_before_hides_nothing_however_often(register, north):
     north.batch(upload.row())
     take_all(register, north)
     timed(register, upload)
-    (opening,) = register.to_open()
+    (opening,) = register.held.to_open()
     assert opening.parts.tolist() == [(100, 0, 0, 9), (102, 0, 9, len(upload.sealed) - 9)]
     register.opened(opening.upload, "")
     register.logged(register.to_log())
     # What nobody has pushed to its end keeps no segment.
-    assert register.covered("north", DURING_S) == [*range(103)]
-    assert register.lies() == []
+    assert register.held.covered("north", DURING_S) == [*range(103)]
+    assert register.held.lies() == []
 
 
 def test_nobody_is_blamed_for_bytes_before_all_are_here_that_he_has_signed_for(register, north):
@@ -215,8 +217,8 @@ def test_nobody_is_blamed_for_bytes_before_all_are_here_that_he_has_signed_for(r
     take_all(register, north)
     timed(register, upload)
     assert opened_as(register, LOST) == [upload.entry]
-    assert register.lies() == []
-    register.take_index("north", 1, read_index(second))
+    assert register.held.lies() == []
+    register.held.take_index("north", 1, read_index(second))
     fetch(register, north, 1)
     assert opened_as(register) == [upload.entry]
 
@@ -229,7 +231,7 @@ def test_who_has_shown_all_segments_and_no_such_bytes_is_blamed(register, north)
     take_all(register, north)
     timed(register, upload)
     assert opened_as(register, LOST) == [upload.entry]
-    (lie,) = register.lies()
+    (lie,) = register.held.lies()
     assert (lie.who, upload.entry.hex() in lie.text) == ("north", True)
 
 
@@ -243,14 +245,14 @@ def test_of_an_entry_a_bistro_has_two_versions_and_more_are_named(register, nort
     north.batch(*map(upload.row, versions))
     take_all(register, north)
     timed(register, upload)
-    (opening,) = register.to_open()
+    (opening,) = register.held.to_open()
     assert opening.upload.size == 9
-    (lie,) = register.lies()
+    (lie,) = register.held.lies()
     assert lie.who == "north"
     assert lie.text.startswith("Its batch 1 names 49 uploads besides those that it has signed")
     north.push(upload)
     take_all(register, north)
-    assert len([*register.to_open()]) == 2
+    assert len([*register.held.to_open()]) == 2
 
 
 def test_two_uploads_of_one_number_are_their_bistros_doing(register, north):
@@ -260,7 +262,7 @@ def test_two_uploads_of_one_number_are_their_bistros_doing(register, north):
     take_all(register, north)
     timed(register, one, two)
     assert opened_as(register) == [one.entry]
-    assert [lie.who for lie in register.lies()] == ["north"]
+    assert [lie.who for lie in register.held.lies()] == ["north"]
 
 
 def counting_rows(register, monkeypatch):
@@ -281,7 +283,7 @@ def test_memory_is_bounded_whatever_a_bistro_and_an_owner_list(
     register, north, monkeypatch, n_versions
 ):
     """Pieces are looked at once, for the upload that they are of: not for each version."""
-    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 100)
+    monkeypatch.setattr("datacollect.bistro.destination.holdings.PIECES_TOGETHER", 100)
     upload = HandedIn(EVENT)
     versions = [bytes([n]) * 1000 for n in range(n_versions)]
     for each in versions:
@@ -291,24 +293,39 @@ def test_memory_is_bounded_whatever_a_bistro_and_an_owner_list(
     take_all(register, north)
     timed(register, upload)
     found = counting_rows(register, monkeypatch)
-    (opening,) = register.to_open()
+    (opening,) = register.held.to_open()
     assert len(opening.parts) == 1000
     assert max(found) <= 100
     assert sum(found) < 1000 + 200
 
 
+@pytest.mark.parametrize(("n_pieces", "is_fetched"), [(1024, True), (1025, False)])
+def test_crumbs_of_a_byte_in_segments_of_their_own_are_not_fetched(
+    register, north, n_pieces, is_fetched
+):
+    """A bistro and an owner would have anybody fetch as many files as the upload has bytes."""
+    upload = HandedIn(EVENT, content=bytes(1500))
+    crumbs = [(upload.entry, at, b"x") for at in range(n_pieces - 1)]
+    rest = upload.sealed[n_pieces - 1 :]
+    north.segment(*crumbs, (upload.entry, n_pieces - 1, rest))
+    north.batch(upload.row())
+    take_all(register, north, fetched=False)
+    timed(register, upload)
+    assert bool(register.held.to_fetch()) == is_fetched
+
+
 def test_an_upload_of_more_pieces_than_any_honest_one_is_not_looked_at_further(
     register, north, monkeypatch
 ):
-    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 10)
-    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_PIECES", 50)
+    monkeypatch.setattr("datacollect.bistro.destination.holdings.PIECES_TOGETHER", 10)
+    monkeypatch.setattr("datacollect.bistro.destination.holdings.MOST_PIECES", 50)
     upload = HandedIn(EVENT)
     north.segment(*((upload.entry, at, b"x") for at in range(len(upload.sealed))))
     north.batch(upload.row())
     take_all(register, north)
     timed(register, upload)
     found = counting_rows(register, monkeypatch)
-    assert [*register.to_open()] == []
+    assert [*register.held.to_open()] == []
     assert sum(found) < 50 + 30
 
 
@@ -333,7 +350,7 @@ def test_what_may_go_is_found_in_steps_that_grow_as_the_pieces_do(tmp_path):
             return False
 
         register._db._open.set_progress_handler(count, 10)
-        assert register.covered("north", DURING_S) == [0]
+        assert register.held.covered("north", DURING_S) == [0]
         register._db._open.set_progress_handler(None)
         steps[len(pieces)] = 10 * counted[0]
         register.close()
@@ -342,19 +359,19 @@ def test_what_may_go_is_found_in_steps_that_grow_as_the_pieces_do(tmp_path):
 
 
 def test_who_serves_junk_without_end_is_remembered_for_some_of_it(register, monkeypatch):
-    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_LIES", 3)
+    monkeypatch.setattr("datacollect.bistro.destination.holdings.MOST_LIES", 3)
     for n in range(9):
-        register.take_lie("north", f"junk {n}")
-    register.take_lie("south", "junk")
-    assert len(register.lies()) == 4
+        register.held.take_lie("north", f"junk {n}")
+    register.held.take_lie("south", "junk")
+    assert len(register.held.lies()) == 4
 
 
 def test_many_batches_of_one_number_are_shown_by_two_of_them(register, north):
     first = north.batch(HandedIn(EVENT).row())
     for n in range(9):
         other = sign_batch(EVENT, "north", 0, bytes(32), n, first.rows, key_of("north"), 0)
-        register.take_batch(other)
-    (lie,) = register.lies()
+        register.held.take_batch(other)
+    (lie,) = register.held.lies()
     assert "9 batches of number 0" in lie.text
     assert lie.text.count("datacollect-batch/2") == 2
 
@@ -371,52 +388,79 @@ def test_what_a_bistro_shows_bit_by_bit_is_not_opened_without_end(register, nort
         north.segment((upload.entry, 0, b"x"))
         take_all(register, north)
     assert n_tried == MOST_TRIES
-    assert len(register.lies()) == 1
+    assert len(register.held.lies()) == 1
 
 
-def test_a_ticket_that_was_refused_is_tried_again_whenever_the_time_falls(register, north):
-    """It may have been revoked in between; logs that were silent prove lesser times by and by."""
-    upload = HandedIn(EVENT)
+REVOKED_S = DEADLINE_S - 7
+
+
+def revoked(register, ticket=7):
+    """Return what such a ticket has pushed, which has no copy here."""
+    register.take_revoked({ticket.to_bytes(16, "big").hex(): REVOKED_S})
+    return HandedIn(EVENT, ticket=ticket)
+
+
+def test_what_was_refused_for_its_revoked_ticket_is_tried_again_once_it_is_of_before(
+    register, north
+):
+    """Logs that were silent prove lesser times by and by."""
+    upload = revoked(register)
     north.push(upload)
     take_all(register, north)
     timed(register, upload, time_s=DEADLINE_S)
     assert opened_as(register, OTHER_TICKET) == [upload.entry]
-    timed(register, upload, time_s=DEADLINE_S)
-    assert [*register.to_open()] == []
-    timed(register, upload, time_s=DEADLINE_S - 5)
-    assert opened_as(register, OTHER_TICKET) == [upload.entry]
+    timed(register, upload, time_s=REVOKED_S + 1)
+    assert [*register.held.to_open()] == []
     for _ in range(2):
         timed(register, upload, time_s=DEADLINE_S - 9)
-        found = [*register.to_open()]
+        found = [*register.held.to_open()]
     assert [each.time_s for each in found] == [DEADLINE_S - 9]
     register.opened(found[0].upload, "")
     assert register.known(upload.entry).word == "collected"
 
 
-def test_a_ticket_that_was_refused_keeps_its_segment_as_long_as_times_may_fall(register, north):
-    upload = HandedIn(EVENT)
+def test_what_no_time_can_mend_keeps_no_segment(register, north):
+    """Else any ticket holds as many segments as it has entries, until all is over."""
+    register.take_revoked({(8).to_bytes(16, "big").hex(): REVOKED_S})
+    # Of a ticket that was not revoked, of one that was revoked later than this, and of none.
+    uploads = HandedIn(EVENT, ticket=7), HandedIn(EVENT, ticket=8), HandedIn(EVENT)
+    for upload in uploads:
+        north.push(upload)
+    take_all(register, north)
+    timed(register, *uploads, time_s=REVOKED_S)
+    opened_as(register, OTHER_TICKET)
+    register.logged(register.to_log())
+    assert register.held.covered("north", EVENT.collect_until_s) == [0, 1, 2]
+    register.held.drop_segments("north", [0, 1, 2])
+    # Whoever proves lesser times has nothing fetched again that may be gone.
+    timed(register, *uploads, time_s=REVOKED_S - 9)
+    assert register.held.to_fetch() == {}
+
+
+def test_what_is_of_a_revoked_ticket_keeps_its_segment_as_long_as_times_may_fall(register, north):
+    upload = revoked(register)
     north.push(upload)
     take_all(register, north)
     timed(register, upload)
     opened_as(register, OTHER_TICKET)
     register.logged(register.to_log())
-    assert register.covered("north", EVENT.collect_until_s) == []
-    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
+    assert register.held.covered("north", EVENT.collect_until_s) == []
+    assert register.held.covered("north", EVENT.collect_until_s + 1) == [0]
 
 
 def test_a_segment_that_might_go_is_asked_for_again_where_a_ticket_may_count(register, north):
-    upload, other = HandedIn(EVENT), HandedIn(EVENT)
+    upload, other = revoked(register), HandedIn(EVENT)
     north.push(upload)
     north.push(other)
     take_all(register, north)
     timed(register, upload, other)
     opened_as(register, OTHER_TICKET)
     register.logged(register.to_log())
-    assert register.covered("north", EVENT.collect_until_s + 1) == [0, 1]
-    register.drop_segments("north", [0, 1])
+    assert register.held.covered("north", EVENT.collect_until_s + 1) == [0, 1]
+    register.held.drop_segments("north", [0, 1])
     timed(register, upload, time_s=DEADLINE_S - 9)
-    assert register.to_fetch() == {"north": {0}}
-    assert register.covered("north", EVENT.collect_until_s + 1) == [1]
+    assert register.held.to_fetch() == {"north": {0}}
+    assert register.held.covered("north", EVENT.collect_until_s + 1) == [1]
 
 
 def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
@@ -427,16 +471,16 @@ def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
     take_all(register, north)
     timed(register, upload)
     assert opened_as(register, LOST) == [upload.entry]
-    (lie,) = register.lies()
+    (lie,) = register.held.lies()
     assert lie.who == "north"
     assert upload.entry.hex() in lie.text
     north.segment((b"z" * 32, 0, b"another's"))
     take_all(register, north)
-    assert [*register.to_open()] == []
+    assert [*register.held.to_open()] == []
     north.segment((upload.entry, 0, upload.sealed))
     take_all(register, north, fetched=False)
-    assert register.lies() == []
-    assert register.to_fetch() == {"north": {2}}
+    assert register.held.lies() == []
+    assert register.held.to_fetch() == {"north": {2}}
     fetch(register, north, 2)
     assert opened_as(register) == [upload.entry]
 
@@ -456,8 +500,8 @@ def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
     north.batch(upload.row(anew))
     take_all(register, north)
     assert opened_as(register, LOST) == [upload.entry]
-    assert register.covered("north", DURING_S) == []
-    assert register.covered("south", DURING_S) == [0]
+    assert register.held.covered("north", DURING_S) == []
+    assert register.held.covered("south", DURING_S) == [0]
 
 
 def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_then(
@@ -470,19 +514,19 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
     (refused,) = register.to_log()
     register.logged([refused])
-    assert register.covered("north", DURING_S) == [0]
+    assert register.held.covered("north", DURING_S) == [0]
     # The other ciphertext lies there before its batch says so: its bistro keeps it itself, and goes
     # by no word on segments that is older than this batch.
     anew, _ = upload.seal_anew()
     north.segment((upload.number(anew), 0, anew))
     take_all(register, north)
-    assert register.n_batches("north") == 1
-    assert register.covered("north", DURING_S) == [0, 1]
+    assert register.held.n_batches("north") == 1
+    assert register.held.covered("north", DURING_S) == [0, 1]
     north.batch(upload.row(anew))
     take_all(register, north)
-    assert register.n_batches("north") == 2
-    assert register.covered("north", DURING_S) == [0]
-    (opening,) = register.to_open()
+    assert register.held.n_batches("north") == 2
+    assert register.held.covered("north", DURING_S) == [0]
+    (opening,) = register.held.to_open()
     assert not opening.upload.is_committed
     register.opened(opening.upload, "")
     # An old verdict that is logged late is no word on the new one.
@@ -490,12 +534,12 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     (verdict,) = register.to_log()
     assert verdict.word == "collected"
     register.logged([verdict])
-    assert register.covered("north", DURING_S) == [0, 1]
+    assert register.held.covered("north", DURING_S) == [0, 1]
 
 
 def opened_at(register, bistro, why=""):
     """Judge what a bistro shows of an entry, and nothing else."""
-    for opening in [*register.to_open()]:
+    for opening in [*register.held.to_open()]:
         if opening.upload.bistro == bistro:
             register.opened(opening.upload, why)
 
@@ -514,12 +558,12 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
     # Nor does it where the other one shows something else first.
     opened_at(register, "north", LOST)
     assert register.to_log() == []
-    assert register.covered("south", DURING_S) == []
+    assert register.held.covered("south", DURING_S) == []
     north.segment((upload.entry, 0, upload.sealed))
     take_all(register, north)
     opened_at(register, "north")
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
-    assert register.lies() == []
+    assert register.held.lies() == []
 
 
 def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, south):
@@ -530,10 +574,10 @@ def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, so
     north.batch((*row[:10], bytes(64), *row[11:]))
     take_all(register, north)
     timed(register, upload)
-    assert [*register.to_open()] == []
+    assert [*register.held.to_open()] == []
     assert register.to_log() == []
     assert register.known(upload.entry) == Known(upload.entry)
-    (lie,) = register.lies()
+    (lie,) = register.held.lies()
     assert lie.who == "north"
     assert lie.text.startswith("It reports what nobody handed in: 1 row of its batch 0")
     # Whoever is pushed to later is heard.
@@ -586,7 +630,7 @@ def test_a_second_refusal_never_takes_back_what_was_collected(register, north, s
     south.segment((upload.entry, 0, upload.sealed))
     take_all(register, north, south)
     timed(register, upload)
-    (opening,) = register.to_open()
+    (opening,) = register.held.to_open()
     register.opened(opening.upload, "")
     register.opened(opening.upload._replace(bistro="south"), OTHER_CONTENT)
     assert register.known(upload.entry).word == "collected"
@@ -598,18 +642,18 @@ def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north
     register = Register(place, EVENT)
     take_all(register, north, fetched=False)
     timed(register, upload, time_s=EVENT.latest_s + 1)
-    assert register.to_fetch() == {}
+    assert register.held.to_fetch() == {}
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", LATE)]
     assert register.counts() == (0, 1, 0, 1, 0, 0)
     # Whoever moves the deadline needs its data.
     register.logged(register.to_log())
-    assert register.covered("north", EVENT.collect_until_s) == []
-    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
+    assert register.held.covered("north", EVENT.collect_until_s) == []
+    assert register.held.covered("north", EVENT.collect_until_s + 1) == [0]
     register.close()
     register = Register(place, replace(EVENT, deadline_s=EVENT.deadline_s + 1))
     register.judge_times()
     assert register.to_log() == []
-    assert register.to_fetch() == {"north": {0}}
+    assert register.held.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
     assert opened_as(register) == [upload.entry]
     register.close()
@@ -633,7 +677,7 @@ def test_a_tickets_earlier_drafts_are_superseded_once(register, north):
     for i, draft in enumerate(drafts):
         timed(register, draft, time_s=100 + i)
     timed(register, other, time_s=50)
-    for opening in [*register.to_open()]:
+    for opening in [*register.held.to_open()]:
         is_other = opening.upload.commitment.entry == other.entry
         register.opened(opening.upload, "", ticket="2" if is_other else "1")
     register.logged(register.to_log())
@@ -655,9 +699,9 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     invented["salt"] = one.commitment.salt
     last = north.batch(three.row(), tuple(invented[0]))
     for batch in (last, first, forked):
-        assert register.take_batch(batch)
-    texts = [lie.text for lie in register.lies()]
-    assert {lie.who for lie in register.lies()} == {"north"}
+        assert register.held.take_batch(batch)
+    texts = [lie.text for lie in register.held.lies()]
+    assert {lie.who for lie in register.held.lies()} == {"north"}
     assert len(texts) == 3
     (fork,) = [text for text in texts if "2 batches of number 0" in text]
     for batch in (first, forked):
@@ -665,8 +709,8 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     assert "It has signed batch 2 and shows no batch 1." in texts
     assert any("opening no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
-    register.take_batch(hidden)
-    assert not any("shows no batch" in lie.text for lie in register.lies())
+    register.held.take_batch(hidden)
+    assert not any("shows no batch" in lie.text for lie in register.held.lies())
 
 
 def test_an_index_that_lies_brings_nothing_to_open(register, north):
@@ -676,8 +720,8 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     north.batch(upload.row())
     take_all(register, north)
     timed(register, upload)
-    assert [*register.to_open()] == []
-    assert register.covered("north", DURING_S) == [1]
+    assert [*register.held.to_open()] == []
+    assert register.held.covered("north", DURING_S) == [1]
     assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 
@@ -724,7 +768,7 @@ def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
     take_all(register, north, south)
     timed(register, *uploads[:2], *uploads[3:6])
     timed(register, late, time_s=EVENT.latest_s + 1)
-    for opening in [*register.to_open()]:
+    for opening in [*register.held.to_open()]:
         reasons = {collected.entry: "", refused.entry: DOES_NOT_OPEN}
         if opening.upload.commitment.entry in reasons:
             register.opened(opening.upload, reasons[opening.upload.commitment.entry])
@@ -758,8 +802,8 @@ def test_two_machines_take_the_same_batch_once(server, tmp_path):
     first, second = Register(place, EVENT), Register(place, EVENT)
     upload = HandedIn(EVENT)
     batch = MadeBistro(EVENT, "north", tmp_path).batch(upload.row())
-    assert first.take_batch(batch)
-    assert not second.take_batch(batch)
+    assert first.held.take_batch(batch)
+    assert not second.held.take_batch(batch)
     assert second.counts().waiting == 1
     first.close()
     second.close()
@@ -804,19 +848,19 @@ folder.Database.rows, folder.Database.many = counting(plain), counting(many)
 event = read_event(Path(sys.argv[2], "event.toml").read_bytes())
 register = Register(sys.argv[3], event)
 north = Path(sys.argv[2], "north")
-register.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
+register.held.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
 pieces = read_index((north / "segments/0000000000.index").read_bytes())
-register.take_index("north", 0, pieces)
+register.held.take_index("north", 0, pieces)
 n_bytes = (north / "segments/0000000000.segment").stat().st_size
-register.take_segment("north", 0, n_bytes)
+register.held.take_segment("north", 0, n_bytes)
 register.take_times([(entry, 5) for entry in register.without_time()])
 register.judge_times()
-for opening in [*register.to_open()]:
+for opening in [*register.held.to_open()]:
     register.opened(opening.upload, "", ticket="1")
 register.logged(register.to_log())
 register.supersede()
 register.logged(register.to_log())
-assert register.covered("north", 0) == [0], register.covered("north", 0)
+assert register.held.covered("north", 0) == [0], register.held.covered("north", 0)
 print(register.counts())
 """
 
@@ -855,7 +899,7 @@ def collected_with_draft(register, north):
     take_all(register, north)
     for i, each in enumerate((*drafts, refused)):
         timed(register, each, time_s=DEADLINE_S - 10 + i)
-    for found in [each.upload for each in register.to_open()]:
+    for found in [each.upload for each in register.held.to_open()]:
         is_refused = found.commitment.entry == refused.entry
         why = OTHER_CONTENT if is_refused else ""
         file = None if is_refused else found.commitment.entry.hex()
@@ -880,9 +924,9 @@ def test_what_lies_here_is_not_forgotten(register, north):
     before = register.counts()
     assert register.losses.forget_absent(lambda *_: True, lambda *_: True) == 0
     assert register.counts() == before
-    assert register.to_fetch() == {}
+    assert register.held.to_fetch() == {}
     # What may go is found again from what is logged.
-    assert register.covered("north", DURING_S) == [0, 1]
+    assert register.held.covered("north", DURING_S) == [0, 1]
     register.losses.take_said(said_of(*uploads).values())
     register.losses.judge_said(is_final=True)
     assert register.counts() == before
@@ -898,8 +942,8 @@ def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, 
     register.losses.take_said(said.values())
     # What was refused stands; of the others it is known that they were here.
     assert register.losses.lost_since() == {uploads[1].entry}
-    assert register.covered("north", DURING_S) == [1]
-    assert register.to_fetch() == {"north": {0}}
+    assert register.held.covered("north", DURING_S) == [1]
+    assert register.held.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
     assert {*opened_as(register, ticket="1", file="a", n_bytes=1)} == {
         each.entry for each in uploads[:2]
@@ -912,7 +956,7 @@ def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, 
     register.logged(verdicts)
     assert register.counts() == before
     assert register.losses.lost_since() == set()
-    assert register.covered("north", DURING_S) == [0, 1]
+    assert register.held.covered("north", DURING_S) == [0, 1]
 
 
 def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place, register, north):
@@ -942,9 +986,22 @@ def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place,
 
 def take_all_batches(register, bistro):
     for path in sorted((bistro.folder / "batches").glob("*")):
-        register.take_batch(read_batch(path.read_bytes(), EVENT))
+        register.held.take_batch(read_batch(path.read_bytes(), EVENT))
 
 
 def take_index(register, bistro, number):
     pieces = read_index((bistro.folder / index_name(number)).read_bytes())
-    register.take_index(bistro.name, number, pieces)
+    register.held.take_index(bistro.name, number, pieces)
+
+
+def test_what_was_read_of_logs_is_kept_in_parts_and_replaced_whole(register, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.destination.kept_logs.ROWS_TOGETHER", 2)
+    assert register.logs.by_log() == {}
+    # Some entries end with zeros.
+    rows = np.array([(b"a" * 31, 5), (b"b", 6), (bytes(32), 7)], LOGGED)
+    for log, n in [("one", 3), ("two", 0), ("two", 1), ("one", 2)]:
+        register.logs.keep(log, KeptLog(10 * n, rows[:n]))
+    found = register.logs.by_log()
+    assert {log: each.until_s for log, each in found.items()} == {"one": 20, "two": 10}
+    assert found["one"].rows.tolist() == rows[:2].tolist()
+    assert found["two"].rows.tolist() == rows[:1].tolist()

@@ -19,6 +19,7 @@ from instances.web_packages import package_file
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REASONS, Verdict
+from datacollect.bistro.formats.event.marks import own_mark_key
 from datacollect.bistro.formats.event.statements import (
     give_up_statement,
     hand_in_statement,
@@ -219,8 +220,7 @@ def test_no_seed_leaves_the_browser_but_in_the_keep(context, world, both_bistros
 
     context.on("request", note)
     context.on("console", lambda message: printed.append(message.text))
-    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
-    page = opened(context, world, f"/#ticket={text}")
+    page = opened(context, world, f"/{Ticket.from_file(person / 'my.ticket').link}")
     hand_in(page, person)
     wait_for_line(page, HELD)
     keep = saved(page, r"\.keep$", person)
@@ -304,8 +304,7 @@ def test_what_is_removed_while_services_are_asked_does_not_come_back(context, wo
 
 
 def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, world, person):
-    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
-    page = opened(context, world, f"/#ticket={text}")
+    page = opened(context, world, f"/{Ticket.from_file(person / 'my.ticket').link}")
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
     assert "ticket" not in page.url
     assert not any("ticket" in url for url in context.asked[1:])
@@ -699,6 +698,23 @@ def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, p
     page = opened(context, world)
     hand_in(page, person)
     wait_for_line(page, f"refused by the destination: it {why}.")
+    leave(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("is_own", "said"),
+    [(True, "another of your files has its place"), (False, "lacks your ticket's mark")],
+)
+def test_whose_entry_stands_in_a_drafts_place_is_seen_by_its_mark(
+    context, world, both_bistros, person, is_own, said
+):
+    key = own_mark_key(world.event, Ticket.from_file(person / "my.ticket").key)
+    other = bytes(24) + (key.mark(bytes(24)) if is_own else bytes(8))
+    say_verdict(context, world, "superseded", other.hex())
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, said)
     leave(page)
 
 

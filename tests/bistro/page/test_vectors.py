@@ -27,6 +27,7 @@ from datacollect.bistro.formats.event.statements import (
     hand_in_statement,
     push_statement,
 )
+from datacollect.bistro.formats.event.tickets import LINK_MARK, new_ticket, number_of
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.commit import Commit, read_commit
 from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
@@ -60,7 +61,7 @@ SCRIPT = """
 import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText } from "./commitment.js";
-import { amended, readEvent, readTicket } from "./event.js";
+import { amended, linkedTicketText, readEvent, readTicket } from "./event.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
@@ -173,6 +174,10 @@ if (given.vectors) told.vectors = await valued(given.vectors);
 for (const each of given.cases ?? []) told.cases.push(await made(each));
 for (const [event, text] of given.tickets ?? []) {
   told.tickets.push(readTicket(text, readEvent(base64.decode(event))));
+}
+for (const [event, link] of given.links ?? []) {
+  const found = readEvent(base64.decode(event));
+  told.tickets.push(readTicket(linkedTicketText(link, found), found));
 }
 if (given.amended) {
   const [data, rows] = given.amended;
@@ -451,6 +456,22 @@ def test_a_ticket_is_taken_whose_key_is_the_one_that_its_token_names():
     number = (1).to_bytes(16, "big").hex()
     assert told[0] == {"token": ticket.token, "seed": seed, "id": number}
     assert told[1:] == [{"why": why} for why in list(texts.values())[1:]]
+
+
+@pytest.mark.slow
+def test_a_link_is_the_ticket_that_it_was_made_of():
+    """With the number of its key, and with one of its own: token and seed are the file's."""
+    data = EVENT_DATA["tickets"]
+    event = read_event(data)
+    given = ticket_of(event)
+    number = number_of(given.key.public)
+    usual = new_ticket(event, number, given.seed, key_of("organiser"))
+    encoded = base64.b64encode(data).decode()
+    links = [[encoded, each.link.removeprefix(LINK_MARK)] for each in (usual, given)]
+    assert by_the_script({"links": links})["tickets"] == [
+        {"token": each.token, "seed": each.seed.hex(), "id": each.number.hex()}
+        for each in (usual, given)
+    ]
 
 
 @pytest.mark.slow

@@ -166,11 +166,11 @@ def test_where_no_service_answers_the_next_files_wait_for_nothing(here, monkeypa
     assert would_wait == [True, False, False, False, True]
 
 
-def test_folder_that_cannot_be_written_and_one_that_is_not_there(here, capsys):
+def test_folder_that_cannot_be_made(here, capsys):
     (here / "file").write_text("")
-    for into in ("file", "nowhere"):
+    for into in ("file", "file/below"):
         said = refused(capsys, "a.txt", "-o", into, "--ticket", "my.ticket")
-        assert f"{into}/a.txt.keep: cannot be written" in said
+        assert f"{into}: the folder cannot be made" in said
         assert "-o" in said
 
 

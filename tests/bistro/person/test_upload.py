@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import time
 
 import pytest
 from instances.events import ticket_of
@@ -125,14 +126,31 @@ def test_two_processes_that_hand_in_one_file_make_one_entry(person, running):
 
 
 def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monkeypatch):
-    assert run(["upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket"]) == 0
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert run(["upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket"]) == 0
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
     out, err = capsys.readouterr()
     assert "a.txt: in time\nhanded in at " in out
     assert out.count(" UTC)") == 2
+    assert "hand in until " in err
     assert "Proved by 1 log and 3 of 4 witnesses" in " ".join(out.split())
     assert "keep a.txt.keep and a.txt.receipt.json" in err
     assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
     assert capsys.readouterr().out.startswith("in time, for some bytes\n")
+
+
+def test_the_folder_of_what_is_kept_is_made_before_anything_is_sealed(person, capsys):
+    arguments = ["a.txt", "--event", "event.toml", "--ticket", "my.ticket", "-o", "new/receipts"]
+    assert run(["upload", *arguments]) == 0
+    assert (person / "new" / "receipts" / "a.txt.keep").exists()
+    (person / "taken").write_text("")
+    assert run(["upload", *arguments[:-1], "taken/receipts"]) != 0
+    assert "taken" in capsys.readouterr().err
+    assert not [*person.glob("taken*/**/*.keep")]
 
 
 def test_who_failed_is_named_once_though_all_went_well_in_the_end(

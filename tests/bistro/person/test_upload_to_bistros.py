@@ -28,6 +28,8 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
+from datacollect.bistro.formats.event.marks import own_mark_key
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
@@ -79,6 +81,13 @@ def uploaded(capsys, *more: str) -> tuple[int, dict]:
 
 def saved(person):
     return read_receipt((person / "a.bin.receipt.json").read_bytes())
+
+
+def marked_entry(world, person, number) -> bytes:
+    """Return an entry that might be another one of the person's ticket."""
+    ticket = Ticket.from_file(person / "my.ticket")
+    beginning = sha256(b"%s %d" % (person.name.encode(), number)).digest()[:24]
+    return beginning + own_mark_key(world.event, ticket.key).mark(beginning)
 
 
 def judge(log, world, told: dict, word: str, why: str = "") -> None:
@@ -331,7 +340,8 @@ def test_other_verdicts_are_said_with_what_can_be_done(
 @pytest.mark.slow
 def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, person, capsys):
     """By one that was superseded, and so on: what counts in the end, or that none does."""
-    second, third = (sha256(b"%s %d" % (person.name.encode(), i)).digest() for i in range(2))
+    second, third = marked_entry(world, person, 2), marked_entry(world, person, 3)
+    strangers = marked_entry(world, person, 4)[:24] + bytes(8)
     (person / "a.bin").write_bytes(b"income")
 
     def judged(entry, word, why=""):
@@ -360,6 +370,14 @@ def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, 
         # By each other: who says so is asked no longer than that takes.
         judge(log, world, {"entry": third.hex()}, SUPERSEDED, second.hex())
         assert uploaded(capsys)[0] == 1
+        # A destination names somebody else's, which may have been collected.
+        judge(log, world, {"entry": strangers.hex()}, COLLECTED)
+        code, said, proved, troubles = judged(own, SUPERSEDED, strangers.hex())
+        assert (code, said) == (1, f"superseded: {strangers.hex()}")
+        assert "stands in its place, and has not the mark of your ticket" in proved
+        assert troubles[-1] == (
+            "no file of yours has it: show the organiser your receipt, and say so"
+        )
 
 
 @pytest.mark.slow
@@ -379,9 +397,10 @@ def test_superseded_is_not_well_where_nobody_says_what_became_of_the_other(
         _, told = uploaded(capsys, "--ticket", "my.ticket")
         own = bytes.fromhex(told["entry"])
         monkeypatch.setattr(delivering, "asked_verdict", asked)
-        judge(log, world, told, SUPERSEDED, "ab" * 32)
+        other = marked_entry(world, person, 2).hex()
+        judge(log, world, told, SUPERSEDED, other)
         code, told = uploaded(capsys)
-    assert (code, told["verdict"]) == (1, f"superseded: {'ab' * 32}")
+    assert (code, told["verdict"]) == (1, f"superseded: {other}")
     assert "log: does not answer" in told["troubles"]
 
 

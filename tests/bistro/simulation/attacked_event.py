@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bistro.simulation.attacks import (
+    N_CHOOSING,
     N_FLOODING,
+    Choosing,
     Flooding,
     Pestering,
     Repeating,
@@ -25,13 +27,15 @@ from bistro.simulation.people import HandIn, Person, file_of
 from bistro.simulation.services import LIARS, Dropper, Forker, Restored, Service
 from bistro.simulation.world import EVENT, World
 
+from datacollect.bistro.auditor.custody_audit import Custody
 from datacollect.bistro.formats.custody.verdicts import COLLECTED
 from datacollect.bistro.formats.log.tree import leaf_hash
 from datacollect.bistro.log_service.messages import Refuse
 
 STRANGER, SERVICE, BISTRO = "stranger with a ticket", "lying service", "lying bistro"
 TOGETHER, FLOODER, REWINDER = "service and bistro together", "flooder", "rewinder"
-CHEATS = (STRANGER, SERVICE, BISTRO, TOGETHER, FLOODER, REWINDER)
+CHOOSER = "chooser"
+CHEATS = (STRANGER, SERVICE, BISTRO, TOGETHER, FLOODER, REWINDER, CHOOSER)
 N_HONEST = 2
 # What whoever may not do it is told, wherever he tries.
 REFUSALS = {403, 404, 409, 413, 507}
@@ -66,7 +70,7 @@ class AttackedEvent(JudgedEvent):
         return made
 
     def _n_people(self) -> int:
-        return N_HONEST + 2
+        return N_HONEST + 3
 
     def _those_who_are_harmed(self) -> set[str]:
         return {each.name for each in self.honest}
@@ -112,6 +116,13 @@ class AttackedEvent(JudgedEvent):
                 one = Rewinding if i < 2 else HandIn
                 yield self._hand_in(one(self.world, person, file, self.parties, at_s + i))
 
+        elif kind == N_HONEST + 2 and CHOOSER in self.cheats:
+            at_s = random.uniform(0.3, 1.0)
+            for i in range(N_CHOOSING):
+                file = file_of(person, f"{person.name} {i}", is_damaged=False)
+                one = Choosing(i, self.world, person, file, self.parties, at_s + 0.3 * i)
+                yield self._hand_in(one)
+
     def _come_others(self) -> None:
         if STRANGER in self.cheats:
             victim = self.world.random.choice(self.honest).handed_in[0]
@@ -128,7 +139,15 @@ class AttackedEvent(JudgedEvent):
             assert {each.status for each in first.answers} <= REFUSALS
             happened |= {"repeated in vain"} if first.answers else set()
         happened |= {f"beside: {each}" for each in self.cheats}
+        happened |= {"chosen in vain"} if self._n_beyond() else set()
         return happened
+
+    def _n_beyond(self) -> int:
+        """Return how many drafts came that their ticket is not good for any more."""
+        times, chooser = self.times(self.services), self.people[N_HONEST + 2]
+        verdicts = {entry: self.final.get(entry) for entry in self.entries_of(chooser, times)}
+        beyond = verdicts.keys() - self.first_of(chooser, times)
+        return sum(verdicts[each] is not None for each in beyond)
 
     def _check_honest(self, one: HandIn) -> None:
         """Whoever does as the documentation says is in time, is held, and is collected."""
@@ -151,10 +170,10 @@ class AttackedEvent(JudgedEvent):
             assert not {row.entry for row in self.services[0].store.rows} & {*self.liar.stolen}
             assert all(isinstance(said, Refuse) for said in self.liar.heard)
 
-    def _check_named(self, accused: set[str]) -> None:
+    def _check_named(self, found: Custody, accused: set[str]) -> None:
         """Whose signed word somebody holds, and does not keep it, is accused by it."""
         self.accused = accused
-        super()._check_named(accused)
+        super()._check_named(found, accused)
         if isinstance(self.liar, Dropper):
             rows = [leaf_hash(row.entry) for row in self.liar.store.rows]
             words = [

@@ -14,7 +14,7 @@ from bistro.simulation.bistros import Bistro, LyingBistro, Reply
 from bistro.simulation.people import PATIENCE_S, File, HandIn, Person, Stranger, file_of, given_up
 from bistro.simulation.services import Said, Service, Thief
 from bistro.simulation.world import DEADLINE_S, EVENT
-from instances.events import owner_key
+from instances.events import marked_by, owner_key
 
 from datacollect.bistro.formats.event.tickets import Shown
 from datacollect.bistro.formats.receipt.upload_wish import metadata_of, metadata_text, push_metadata
@@ -27,6 +27,8 @@ N_TRIES = 6
 # What each entry of a flooder promises to send: together more than a bistro has.
 PROMISED_BYTES = 2**28
 N_FLOODING = 10
+# Drafts of who chooses among them, and how many he sends.
+N_CHOOSING, N_CHOSEN = EVENT.commitments_per_ticket + 3, 3
 
 
 class Pestering(Stranger):
@@ -153,7 +155,35 @@ def promised(person: Person, text: str) -> File:
     """Return a file that is never sent, as large as may be."""
     file = file_of(person, text, is_damaged=False)
     commitment = replace(file.commitment, size=PROMISED_BYTES)
+    commitment = marked_by(EVENT, commitment, person.number)
     return File(commitment, file.data, None, file.owner)
+
+
+class Choosing(HandIn):
+    """One of more drafts than a ticket is good for, at several services; some come after the end.
+
+    Those are pushed when the questions may be known, and none of the others ever is.
+
+    Attributes
+    ----------
+    turn : int
+        Which draft it is, from 0.
+    """
+
+    def __init__(self, turn: int, *how) -> None:
+        self.turn = turn
+        super().__init__(*how)
+
+    def _order(self) -> list[int]:
+        return [self.turn % len(EVENT.services)]
+
+    def _push(self) -> None:
+        if self.turn < N_CHOOSING - N_CHOSEN:
+            return
+        if self.world.at_s > LATEST_S + 2:
+            super()._push()
+        else:
+            self._later(LATEST_S + 3 - self.world.at_s, self._push)
 
 
 class Rewinding(HandIn):

@@ -34,6 +34,6 @@ def audited(
     found = audit_custody(
         *(event, wholes, receipts.values(), Sources(batches, str(verdicts), workers=0)),
         is_over=is_over,
-        is_whole=not lies,
+        is_whole=auditing.are_whole(event, lies),
     )
     return found, {lie.who for lie in (*lies, *found.lies)}

@@ -16,11 +16,15 @@ from bistro.simulation.witnesses import Witness
 from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
+from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.destination.run.load_telling import loads_of
+from datacollect.bistro.destination.run.log_table import LogTable, read_table
 from datacollect.bistro.destination.run.log_times import LogTimes
+from datacollect.bistro.destination.run.logged_entries import LoggedEntries
+from datacollect.bistro.destination.run.quotas import Quotas
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
@@ -30,6 +34,8 @@ from datacollect.bistro.formats.custody.verdicts import (
     Verdict,
     read_verdict,
 )
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.event import Service as ListedService
 from datacollect.bistro.formats.log.notes import Note, VerifierKey
 from datacollect.bistro.log_service import messages
 from datacollect.errors import ProblemError, TransferError
@@ -106,7 +112,8 @@ class Collector:
         self.world, self.parties, self.folder, self.victims = world, parties, folder, victims
         self.log = VerdictLog(world, 0, witnesses)
         self.register = Register(str(folder / "register"), EVENT)
-        self.opener = Opener((), keys, folder / "fetched", folder / "opened")
+        self.keys, self.marks = keys, MarkKeys(EVENT, key_of("dest"))
+        self.opener = Opener((), keys, folder / "fetched", folder / "opened", {}, self.marks)
         self.n_killed = self._calls_left = 0
         self._forget()
         world.after(ROUND_S, self._round)
@@ -132,18 +139,34 @@ class Collector:
         """Have nothing but what is on the disk."""
         services = {each.name: _Asked(self, each) for each in self.parties.services}
         self._times = LogTimes(EVENT, services, lambda _: None)
+        self._logs = LoggedEntries(self._read_log, lambda _: None)
+        self._quotas = Quotas(EVENT, self._logs, self.marks, self.keys, self._may_hold)
+
+    def _may_hold(self, since_s: int) -> bool:
+        names = [each.name for each in EVENT.bistros]
+        return not self.register.held.have_all_said(names, since_s)
+
+    def _read_log(self, listed: ListedService, event: Event) -> LogTable:
+        service = self.parties.services[EVENT.services.index(listed)]
+        log = self.ask(service.name, service.show_log)
+        if log is None:
+            raise TransferError("no answer")
+        return read_table(listed, event, log)
 
     def _do_round(self) -> None:
+        register = _Killable(self.register, self._count)
+        self._logs.kept = register.logs
         destination = Destination(
             EVENT,
             key_of("dest"),
-            _Killable(self.register, self._count),
+            register,
             self.opener,
             self,
             self.bring,
             self._times,
             self.tell,
             _open_all,
+            self._quotas,
         )
         destination.do_round(int(self.world.now().unix_s))
         if self.world.at_s < self.world.healed_s:

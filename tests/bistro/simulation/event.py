@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import pytest
 from bistro.simulation.bistros import LYING_BISTROS, Bistro
@@ -17,14 +18,21 @@ from bistro.simulation.witnesses import make_witnesses
 from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, World
 
 from datacollect.bistro.destination import opening
-from datacollect.bistro.destination.run import destination_round
+from datacollect.bistro.destination.run import destination_round, logged_entries
+from datacollect.bistro.destination.run.standing import SETTLES_AFTER_S
 from datacollect.bistro.upload_server import core as accepting
+from datacollect.errors import DatacollectError
+from datacollect.net.fan_out import Outcome
+
+T = TypeVar("T")
 
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
-# By then all that can be done is done, until the collection ends, and at last what is kept goes.
+# By then all that can be done is done, until the collection ends; what never came is said some time
+# later, and at last what is kept goes.
 CALM_S, MORE_S = 105.0, 9.0
-LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, EVENT.keep_until_s)]
+SAID_S = EVENT.collect_until_s + 10 * SETTLES_AFTER_S
+LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, SAID_S, EVENT.keep_until_s)]
 IN_MEMORY = Path("/dev/shm")
 
 
@@ -37,7 +45,19 @@ def quick_disks() -> Iterator[Path]:
     ):
         patch.setattr(opening, "open_sealed", open_sealed)
         patch.setattr(destination_round, "Meanwhile", Later)
+        patch.setattr(logged_entries, "fan_out", one_by_one)
         yield Path(name)
+
+
+def one_by_one(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:
+    """Take the place of `datacollect.net.fan_out.fan_out`, without threads."""
+    found: dict[str, Outcome[T]] = {}
+    for name in names:
+        try:
+            found[name] = Outcome(name, call(name), None)
+        except DatacollectError as error:
+            found[name] = Outcome(name, None, error)
+    return found
 
 
 class Later:
@@ -153,7 +173,7 @@ class WholeEvent:
     def _copy(self, thief: Person, victim: HandIn) -> None:
         """Commit to somebody's ciphertext once it can be had of a bistro."""
         if victim.held:
-            file = copy_of(victim.file, f"{thief.name} copies")
+            file = copy_of(victim.file, thief, f"{thief.name} copies")
             one = HandIn(self.world, thief, file, self.parties, self.world.at_s)
             self.copies.append(self._hand_in(one))
         elif self.world.at_s < LATEST_S:

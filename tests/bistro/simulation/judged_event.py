@@ -9,17 +9,19 @@ from bistro.simulation.audits import audited
 from bistro.simulation.bistros import Skipping
 from bistro.simulation.collector import Denying, verdicts_of
 from bistro.simulation.event import WholeEvent, quick_disks
-from bistro.simulation.people import HandIn
+from bistro.simulation.people import HandIn, Person
 from bistro.simulation.services import Service, Thief
 from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
 from datacollect.bistro.auditor.custody_audit import Custody
+from datacollect.bistro.auditor.findings import DESTINATION, SERVICES
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
+    NEVER_CAME,
     REFUSED,
     SUPERSEDED,
     Verdict,
@@ -87,7 +89,7 @@ class JudgedEvent(WholeEvent):
         self._check_refusals()
         self._check_late()
         self._check_strangers()
-        self._check_named(accused)
+        self._check_named(found, accused)
         return self._happened(found, accused)
 
     def _check_counts(self, found: Custody) -> None:
@@ -119,7 +121,7 @@ class JudgedEvent(WholeEvent):
         sure = self.times([each for each in self.services if each.is_honest])
         own = [one for one in self.handed_in if one not in self.copies]
         for person in self.people if self.collector.is_honest else ():
-            self._check_drafts([one for one in own if one.person is person], times)
+            self._check_drafts(person, [one for one in own if one.person is person], times)
         for one in own:
             if not honest & one.held.keys() or sure.get(one.entry, 2**60) > EVENT.latest_s:
                 continue
@@ -140,15 +142,18 @@ class JudgedEvent(WholeEvent):
             self._check_superseded(one, times)
 
     def _check_superseded(self, one: HandIn, times: dict[bytes, int]) -> None:
-        """A later draft of the same person counts."""
-        own, time_s = one.person.handed_in, times.get(one.entry, 0)
+        """A later draft of the same person counts; of what is beyond the quota, an earlier one."""
+        own, time_s, first = one.person.handed_in, times.get(one.entry, 0), one.entry
         while (verdict := self.final[one.entry]).word == SUPERSEDED:
             found = [each for each in own if each.entry.hex() == verdict.why]
             assert len(found) == 1, "superseded by somebody else's"
             (one,) = found
-        assert verdict.word == COLLECTED
         assert one not in self.copies
-        assert times.get(one.entry, 2**60) >= time_s
+        if first in self.first_of(one.person, times):
+            assert verdict.word == COLLECTED
+            assert times.get(one.entry, 2**60) >= time_s
+        else:
+            assert (verdict.word, verdict.why) in ((COLLECTED, ""), (REFUSED, NEVER_CAME))
 
     def _check_strangers(self) -> None:
         """Whoever has a ticket and a receipt, and no owner's key, is let in by nobody.
@@ -182,8 +187,30 @@ class JudgedEvent(WholeEvent):
             time_s = one.time_s
             assert time_s is None or time_s <= EVENT.latest_s or not names & one.held.keys()
 
-    def _check_drafts(self, own: list[HandIn], times: dict[bytes, int]) -> None:
-        """Of all drafts of a ticket that came, the last one counts, and no other."""
+    def entries_of(self, person: Person, times: dict[bytes, int]) -> list[bytes]:
+        """Return the entries of a ticket that logs show in time, in the order of their times."""
+        own = {one.entry: times.get(one.entry, 2**60) for one in person.handed_in}
+        in_time = [(time_s, entry) for entry, time_s in own.items() if time_s <= EVENT.latest_s]
+        return [entry for _, entry in sorted(in_time)]
+
+    def first_of(self, person: Person, times: dict[bytes, int]) -> set[bytes]:
+        """Return those of them that a ticket is good for."""
+        return {*self.entries_of(person, times)[: EVENT.commitments_per_ticket]}
+
+    def _check_drafts(self, person: Person, own: list[HandIn], times: dict[bytes, int]) -> None:
+        """Of all drafts of a ticket that it is good for and that came, the last one counts.
+
+        Where a service may have taken some back, nobody can say what is beyond the quota.
+        """
+        first = self.first_of(person, times)
+        if len(person.handed_in) > EVENT.commitments_per_ticket:
+            if not self.services[1].is_honest:
+                return
+            beyond = [one for one in own if one.entry in times and one.entry not in first]
+            for one in beyond:
+                verdict = self.final.get(one.entry)
+                assert verdict is None or verdict.word != COLLECTED, "beyond the quota"
+            own = [one for one in own if one not in beyond]
         came: dict[str, list[HandIn]] = {COLLECTED: [], SUPERSEDED: []}
         for one in own:
             verdict = self.final.get(one.entry)
@@ -203,7 +230,7 @@ class JudgedEvent(WholeEvent):
             if self.collector.is_honest and verdict is not None:
                 assert verdict.word == REFUSED, verdict
 
-    def _check_named(self, accused: set[str]) -> None:
+    def _check_named(self, found: Custody, accused: set[str]) -> None:
         """Who has signed what does not fit together is accused."""
         liar = self.parties.bistros[0]
         for party in self.parties.bistros:
@@ -213,10 +240,13 @@ class JudgedEvent(WholeEvent):
         times = self.times(self.services)
         in_time = {entry for entry, at_s in times.items() if at_s <= EVENT.latest_s}
         rows = log.rows[: max(log.published, default=0)]
-        if _contradicts_itself(rows, in_time) and "destination" not in accused:
-            # Where others have lied, nobody knows what logs do not hold.
-            assert accused
-            assert not _contradicts_itself(rows, in_time | {_displacing(each) for each in rows})
+        if _contradicts_itself(rows, in_time | {_displacing(each) for each in rows}):
+            assert "destination" in accused
+        elif _contradicts_itself(rows, in_time):
+            # What logs lack, a service may have taken back: only where one has is nothing said.
+            assert accused & {each.log.name for each in self.services} or any(
+                each.between == (DESTINATION, SERVICES) for each in found.disputes
+            )
         if isinstance(liar, Skipping):
             promised = {
                 entry

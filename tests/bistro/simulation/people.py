@@ -46,7 +46,8 @@ class Person:
 
     def __init__(self, world: World, number: int) -> None:
         self.name = f"c{number}"
-        self.ticket = ticket_of(EVENT, number + 1)
+        self.number = number + 1
+        self.ticket = ticket_of(EVENT, self.number)
         self.ticket_id = self.ticket.number.hex()
         self.handed_in: list[HandIn] = []
 
@@ -85,15 +86,17 @@ def file_of(person: Person, text: str, *, is_damaged: bool) -> File:
     data, anew = sealed(inner, content), sealed(inner, content, 1)
     if is_damaged:
         data = data[:-9]
-    commitment = commitment_to(EVENT, salt, data, content_of(inner, content), owner_of(text))
+    code, owner = content_of(inner, content), owner_of(text)
+    commitment = commitment_to(EVENT, salt, data, code, owner, person.number)
     return File(commitment, data, anew, owner_key(text))
 
 
-def copy_of(file: File, text: str) -> File:
+def copy_of(file: File, thief: Person, text: str) -> File:
     """Return what somebody commits to who has got another one's ciphertext."""
     salt = sha256(f"salt {text}".encode()).digest()
     theirs = file.commitment
-    commitment = commitment_to(EVENT, salt, file.data, theirs.content, owner_of(text))
+    owner = owner_of(text)
+    commitment = commitment_to(EVENT, salt, file.data, theirs.content, owner, thief.number)
     return File(commitment, file.data, None, owner_key(text))
 
 
@@ -154,10 +157,13 @@ class HandIn:
     def _run(self) -> None:
         """Begin, or begin again: what is kept is gone on with."""
         self.n_starts += 1
-        order = self.world.random.sample(range(len(EVENT.services)), len(EVENT.services))
-        self._core = HandingIn(EVENT, self.receipt, order, self.world.at_s, RUN_S)
+        self._core = HandingIn(EVENT, self.receipt, self._order(), self.world.at_s, RUN_S)
         self._wake_s = float("inf")
         self._handle(Ticked(self.world.at_s))
+
+    def _order(self) -> list[int]:
+        """Return in which order services are asked."""
+        return self.world.random.sample(range(len(EVENT.services)), len(EVENT.services))
 
     def _crash(self) -> None:
         self.n_starts += 1

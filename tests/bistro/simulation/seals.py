@@ -48,8 +48,8 @@ def open_sealed(ciphertext: Readable, out: BinaryIO, _: Sequence[str]) -> Opened
 
 
 def commitment_to(
-    event: Event, salt: bytes, data: bytes, content: bytes, owner: bytes
+    event: Event, salt: bytes, data: bytes, content: bytes, owner: bytes, ticket: int
 ) -> Commitment:
-    """Return what commits to a ciphertext, its content and its owner; all by one ticket's mark."""
+    """Return what commits to a ciphertext, its content and its owner, by a ticket's mark."""
     made = Commitment(event.id, salt, len(data), sha256(data).digest(), content, owner)
-    return marked_by(event, made)
+    return marked_by(event, made, ticket)

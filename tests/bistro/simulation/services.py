@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from bistro.simulation.witnesses import Witness
 from bistro.simulation.world import EVENT, World
+from instances.custody import StoredLog
 from instances.events import key_of
 from instances.log_store import LogStore
 
@@ -180,6 +181,11 @@ class Service:
             return None
         index = self.store.index_of(entry)
         return None if index is None else proof_of(index, self.store)
+
+    def show_log(self, reply: Callable[[StoredLog], None]) -> None:
+        """Let somebody read its log."""
+        if self.core is not None:
+            reply(StoredLog(EVENT, self.store))
 
     def answer_proof(self, client: str, entry: bytes, reply: Callable[[Answer], None]) -> None:
         """Answer ``GET /proof/HEX``."""

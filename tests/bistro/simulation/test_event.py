@@ -11,8 +11,8 @@ import pytest
 from bistro.simulation.bistros import LYING_BISTROS
 from bistro.simulation.collector import LYING_COLLECTORS
 from bistro.simulation.judged_event import carried_out
+from bistro.simulation.many_events import all_carried_out
 from bistro.simulation.services import LIARS
-from bistro.simulation.world import remembered_signatures
 from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
@@ -33,30 +33,19 @@ HAPPENS = {
 }
 
 
-def all_carried_out(first: int, count: int) -> set[str]:
-    """Carry events out and judge them; return what has happened in some of them."""
-    happened: set[str] = set()
-    with remembered_signatures():
-        for seed in range(first, first + count):
-            try:
-                happened |= carried_out(seed)
-            except Exception as error:
-                error.add_note(f"seed {seed}")
-                raise
-    return happened
-
-
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
     """Of the first 71 of these seeds one has each of what must happen."""
-    assert all_carried_out(150, 100) >= HAPPENS
+    assert all_carried_out(carried_out, 150, 100) >= HAPPENS
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", some(range(0, 10_000, 1000)))
 def test_the_same_of_many_more_events(first):
-    assert all_carried_out(first, 1000) >= HAPPENS
+    assert all_carried_out(carried_out, first, 1000) >= HAPPENS
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{sorted(all_carried_out(int(sys.argv[1]), int(sys.argv[2])))}\n")
+    sys.stdout.write(
+        f"{sorted(all_carried_out(carried_out, int(sys.argv[1]), int(sys.argv[2])))}\n"
+    )

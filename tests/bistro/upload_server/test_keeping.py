@@ -10,8 +10,9 @@ import pytest
 from instances.bistros import bistro_event, commitment_to, metadata, running_bistro
 from instances.events import key_of, ticket_of
 
+from datacollect.bistro.destination.holdings import LOST
 from datacollect.bistro.destination.opening import Opener
-from datacollect.bistro.destination.register import LOST, Register
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.segments import read_index
@@ -120,7 +121,7 @@ def test_a_byte_in_each_segment_and_false_beginnings_keep_none_and_hide_nothing(
         collect(destination, client, slow.entry)
         client.close()
     assert {*destination.collected.values()} == {DATA}
-    assert destination.register.lies() == []
+    assert destination.register.held.lies() == []
     destination.register.close()
 
 
@@ -143,9 +144,9 @@ def test_the_ticket_of_a_row_has_signed_it_and_no_other_can_be_put_there(event, 
     rows = batch.rows.copy()
     rows["ticket"] = ticket_of(event, 2).number
     register = Register(str(tmp_path / "another"), event)
-    register.take_batch(replace(batch, rows=rows), destination.keys)
+    register.held.take_batch(replace(batch, rows=rows), destination.keys)
     assert [*register.incomplete()] == []
-    (lie,) = register.lies()
+    (lie,) = register.held.lies()
     assert "without the owner's signature" in lie.text
     register.close()
     destination.register.close()

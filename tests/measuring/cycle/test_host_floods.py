@@ -8,6 +8,7 @@ import time
 
 import pytest
 from instances.modelled_lines import Lines, write_hosts_of
+from testbed.networks import drawn
 
 import datacollect as dc
 from datacollect.measurement.sample_store import read_parts, settings_of
@@ -101,7 +102,24 @@ def test_a_wire_of_a_private_network_is_found_by_floods_alone(tmp_path, lines):
     names = ["D", "S1", "S2", "S3"]
     found = measured(tmp_path, names, dict.fromkeys(names[1:], 5 * GB))
     assert "downlink_bytes_per_s" not in found.tree["hosts"]["D"]
-    assert [["S1", "D"], ["S2", "D"]] in [sorted(row["links"]) for row in found.tree["shared"]]
+    of_wire = sorted([tail, head] for tail in ("S1", "S2") for head in ("D", "S3"))
+    assert of_wire in [sorted(row["links"]) for row in found.tree["shared"]]
+
+
+def test_a_fast_link_that_shares_a_wire_with_a_slow_one_is_found(tmp_path, lines):
+    """S2 with 50 and S3 with 16 Mbit/s have 48 together into D. Fair shares leave S3 all it had.
+
+    Of four links into D only that of S2 loses, and all together lose but a tenth.
+    """
+    into = [("S2", "D"), ("S3", "D")]
+    rates = {"S1": 55 * MBIT, "S2": 50 * MBIT, "S3": 16 * MBIT, "S4": 60 * MBIT}
+    of = lines({"D": 900 * MBIT, **rates}, wires={48 * MBIT: into})
+    held = {"S1": GB, "S2": 5 * GB, "S3": GB, "S4": GB}
+    found = measured(tmp_path, ["D", *rates], held)
+    assert {*into} in of.floods()
+    (wire,) = [row for row in found.tree["shared"] if ["S3", "D"] in row["links"]]
+    assert ["S2", "D"] in wire["links"]
+    assert wire["bandwidth_bytes_per_s"] == pytest.approx(48 * MBIT, rel=0.03)
 
 
 def test_the_line_of_the_destination_stays_its_limit(tmp_path, lines):
@@ -262,3 +280,35 @@ def test_what_a_flood_said_yesterday_is_asked_for_again(tmp_path, lines, monkeyp
     of_s1 = found.tree["hosts"]["S1"]
     assert of_s1["shown_uplink_bytes_per_s"] == pytest.approx(181 * MBIT, rel=0.02)
     assert "uplink_bytes_per_s" not in of_s1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 7])
+def test_what_is_promised_by_the_book_is_what_wires_carry(tmp_path, lines, seed):
+    """Networks of the bed, in memory: plans of a cycle beside plans of what the wires are."""
+    network = drawn(seed)
+    shared = network.known["shared"]
+    of_links = [
+        (row["bandwidth_bytes_per_s"], [(row["from"], row["to"])]) for row in network.known["links"]
+    ]
+    of_wires = [(row["bandwidth_bytes_per_s"], map(tuple, row["links"])) for row in shared]
+    # Rates are keys: equal ones are told apart by a hair.
+    both = [
+        (rate * (1 + i * 1e-6), [*links]) for i, (rate, links) in enumerate(of_links + of_wires)
+    ]
+    lines(dict.fromkeys(network.hosts, 1e12), wires=dict(both), noise=0.03)
+    names = ["D", *network.hosts[:-1]]
+    (tmp_path / "hosts").mkdir()
+    dc.measure_cycle(write_hosts_of(tmp_path / "hosts", names), tmp_path / "samples")
+    table = read_parts(tmp_path / "samples").frame
+    for held in ((3, 1, 2), (1, 3, 1), (1, 1, 3)):
+        backlog = {name: n * GB for name, n in zip(network.sources, held, strict=True)}
+        plan = plan_of(problem_of_samples(table, "D", hosts={*names}, backlog_bytes=backlog))
+        hosts = {
+            name: {**limits, "backlog_bytes": backlog.get(name, 0)}
+            for name, limits in network.known["hosts"].items()
+        }
+        known = dc.Problem.from_dict({**network.known, "destination": "D", "hosts": hosts})
+        truth = dc.coordinated(known)
+        assert plan.makespan_s == pytest.approx(truth.makespan_s, rel=0.1)
+        assert plan.assumptions.gain == pytest.approx(truth.assumptions.gain, rel=0.1)

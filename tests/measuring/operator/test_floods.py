@@ -44,6 +44,18 @@ def test_a_host_sends_to_all_at_once_and_never_above_its_rate(tmp_path):
             assert row["bytes"] * 0.99 - 10_000 < used_bytes(tmp_path, row["to"]) < 2e6
 
 
+def test_all_begin_together_and_say_what_they_had_together(tmp_path):
+    """One connection or eight: no data flow before all connections of all are there."""
+    with star(tmp_path, S={"rate": 3_000_000}) as agents:
+        few, many = SHORT, TcpSettings(streams=8, seconds=0.5, most_bytes=20_000_000)
+        rows = flooded(agents, "SD", "SE", settings=[few, many])
+    assert [row["ended"] for row in rows] == ["done"] * 2
+    (lasted_s,) = {row["duration_s"] for row in rows}
+    (together,) = {json.loads(row["settings"])["together_bytes_per_s"] for row in rows}
+    assert lasted_s > 0
+    assert together > 0
+
+
 def test_tests_are_under_the_rate_of_the_agent_too(tmp_path):
     """2 MB/s for all that passes S, in [limits]: [measure] has no rate."""
     with star(tmp_path, limits={"S": "[limits]\nrate = 2_000_000"}) as agents:

@@ -9,11 +9,10 @@ from instances.watched_pages import wait_until
 
 from datacollect.measurement.sample_store import write_part
 from datacollect.measuring.page import watch_feed
-from datacollect.measuring.page.watch import LIVE_POLICY, live_files
 from datacollect.measuring.page.watch_feed import WatchFeed
 from datacollect.measuring.plan.current_tests import running_test
-from datacollect.net import live_page
-from datacollect.net.live_page import LivePage
+from datacollect.pictures import live_page
+from datacollect.pictures.live_views import live_page as page_of_view
 
 MBIT_BYTES = 125_000.0
 ODD = "<a href='https://x.example'>go</a><img src=x onerror=alert(1)>"
@@ -127,7 +126,7 @@ def page_at(feed, browser):
         page.wait_for_selector("body[data-ready=yes]")
         return page
 
-    with LivePage(live_files(f"Measurements: {ODD}"), feed.news, 0, LIVE_POLICY) as server:
+    with page_of_view("measurements", f"Measurements: {ODD}", feed.news, 0) as server:
         opened.url = server.url
         yield opened
         for page in pages:
@@ -213,7 +212,7 @@ def test_without_the_token_nothing_is_shown_and_the_remedy_is(page_at, browser):
 @pytest.mark.slow
 def test_a_page_whose_program_has_ended_says_so(feed, browser):
     page = browser.new_page()
-    with LivePage(live_files("x"), feed.news, 0, LIVE_POLICY) as server:
+    with page_of_view("measurements", "x", feed.news, 0) as server:
         page.goto(server.url)
         page.get_by_text("Connected").wait_for()
     page.get_by_text("what is shown is older").wait_for()

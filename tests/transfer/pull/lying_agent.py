@@ -178,6 +178,8 @@ class LyingAgent:
             )
         if self.refuses is not None:
             return self.refuses, b"the ticket does not count"
+        if target == "/v1/sessions":
+            return 200, messages.sessions_body([])
         if target.startswith("/v1/inventory") and self.page_s is not None:
             time.sleep(self.page_s)
             return 200, self._small_page(parse_qs(urlsplit(target).query).get("after", [""])[0])

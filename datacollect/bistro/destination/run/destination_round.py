@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from datacollect.bistro.destination.holdings import Opening
     from datacollect.bistro.destination.opening import Opener, Result
-    from datacollect.bistro.destination.register import Opening, Register
+    from datacollect.bistro.destination.register import Register
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.log.notes import Note
     from datacollect.net.keys import PrivateKey
@@ -150,7 +151,8 @@ class Destination:
         for name in names:
             if not self._take_reports(name, self.opener.segments / name):
                 whole.discard(name)
-        self.register.take_heard(whole, now_s)
+        self.register.held.take_heard(whole, now_s)
+        self.register.take_revoked(self.opener.revoked_s)
         self._take_times(self.times(self.register.without_time()))
         if self.times.may_settle(now_s) and not self.times.are_settled:
             self._take_times(self.times.settle(self.register.unsure(SETTLED_S)))
@@ -158,7 +160,8 @@ class Destination:
         self.register.losses.judge_said(is_final=False)
         is_more = self._fetch(now_s)
         self._judge(now_s)
-        if self.times.are_settled and not is_more:
+        # Once nothing more can come, nobody waits for who has a bistro serve him in crumbs.
+        if self.times.are_settled and (not is_more or now_s > self.event.collect_until_s):
             self._say_what_counts(now_s)
             self.register.losses.judge_said(is_final=True)
         for name in names:
@@ -179,7 +182,7 @@ class Destination:
 
     def _judge(self, now_s: int) -> None:
         """Open what is here, have logged what became of it, and tell bistros what may go."""
-        for result in self.open_all(self.opener, self.register.to_open()):
+        for result in self.open_all(self.opener, self.register.held.to_open()):
             self.register.opened(*result)
         self._log_verdicts()
         size = self.log.published_size
@@ -190,10 +193,10 @@ class Destination:
 
     def _remove(self, bistro: str) -> None:
         """Remove segments of which nothing is needed any more: what was opened lies elsewhere."""
-        if numbers := self.register.done_with(bistro):
+        if numbers := self.register.held.done_with(bistro):
             for number in numbers:
                 (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
-            self.register.drop_segments(bistro, numbers)
+            self.register.held.drop_segments(bistro, numbers)
 
     def _take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         proved = iter(times_s)
@@ -205,7 +208,7 @@ class Destination:
 
         What was taken does not change by that. Return whether all of them could be taken.
         """
-        known, read, are_taken = self.register.files_of(bistro), {}, True
+        known, read, are_taken = self.register.held.files_of(bistro), {}, True
         for take, pattern in zip((self._take_batch, self._take_index), REPORTS, strict=True):
             for number, path in _numbered(folder, pattern):
                 name, stamp = str(path.relative_to(folder)), _stamp(path)
@@ -214,23 +217,23 @@ class Destination:
                         take(bistro, number, path)
                     except ProblemError as error:
                         are_taken = False
-                        self.register.take_lie(bistro, f"Its file {name}: {error}.")
+                        self.register.held.take_lie(bistro, f"Its file {name}: {error}.")
                         # What is no report takes no room; unless it changes it does not come again.
                         path.unlink(missing_ok=True)
                     read[name] = stamp
         if read:
-            self.register.take_files(bistro, read)
+            self.register.held.take_files(bistro, read)
         return are_taken
 
     def _take_batch(self, bistro: str, number: int, path: Path) -> None:
         batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")
         if (batch.bistro, batch.number) != (bistro, number):
             raise ProblemError(f"it is batch {batch.number} of {batch.bistro}")
-        self.register.take_batch(batch, self.opener.ticket_keys)
+        self.register.held.take_batch(batch, self.opener.ticket_keys)
 
     def _take_index(self, bistro: str, number: int, path: Path) -> None:
         pieces = read_index(_bounded(path, MOST_INDEX_BYTES), "it")
-        self.register.take_index(bistro, number, pieces)
+        self.register.held.take_index(bistro, number, pieces)
 
     def _fetch(self, now_s: int) -> bool:
         """Fetch what is wanted; where a segment does not come, copies at other bistros are.
@@ -238,7 +241,7 @@ class Destination:
         Return whether some was left for the next round.
         """
         absent: set[tuple[str, int]] = set()
-        while wanted := self.register.to_fetch(absent):
+        while wanted := self.register.held.to_fetch(absent):
             chosen = some_of_each(wanted, MOST_FETCHED_AT_ONCE)
             left = self._brought_and_judged(chosen, now_s)
             n_chosen = sum(map(len, chosen.values()))
@@ -284,7 +287,9 @@ class Destination:
                 if (path := self.opener.segments / name / segment_name(number)).exists()
             }
             left -= come.keys()
-            wrong |= {each for each, n in come.items() if not self.register.take_segment(*each, n)}
+            wrong |= {
+                each for each, n in come.items() if not self.register.held.take_segment(*each, n)
+            }
             if come and not is_last:
                 self._judge(now_s)
         return left | wrong
@@ -298,8 +303,8 @@ class Destination:
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
         # First: whoever else takes batches into this register may take one before what is next.
-        n_batches = self.register.n_batches(bistro)
-        segments = ranges_of(self.register.covered(bistro, now_s))
+        n_batches = self.register.held.n_batches(bistro)
+        segments = ranges_of(self.register.held.covered(bistro, now_s))
         said = Covered(self.event.id, bistro, log_size, n_batches, segments, now_s)
         return said.signed(self.event, self.key)
 

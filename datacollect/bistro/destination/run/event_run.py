@@ -29,8 +29,8 @@ from datacollect.bistro.destination.run.evidence import files_not_here
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.destination.run.load_telling import LoadTelling
 from datacollect.bistro.destination.run.log_times import LogTimes
+from datacollect.bistro.destination.run.logged_entries import LoggedEntries, read_over_http
 from datacollect.bistro.destination.run.missing_list import (
-    LoggedEntries,
     ShownReceipts,
     hidden_rows,
     missing_list,
@@ -277,7 +277,7 @@ def run_event(
         )
         seen = (
             ShownReceipts(config.receipts, given.event_data, said),
-            LoggedEntries(given.tls, said),
+            LoggedEntries(partial(read_over_http, tls=given.tls), said),
         )
         tickets = Tickets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
@@ -303,7 +303,8 @@ def run_event(
                     # What was moved here, or copied, is looked for where it lies now.
                     register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
                     is_begun = True
-                register.take_heard(answering, now_s)
+                register.held.take_heard(answering, now_s)
+                seen[1].kept = register.logs
                 quotas.may_hold = partial(_may_any_hold, register, event)
                 destination = Destination(
                     event,
@@ -363,7 +364,7 @@ def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
 
 def _may_any_hold(register: Register, event: Event, since_s: int) -> bool:
     """Whether some bistro may hold what is not known of: one that a silent service knows, too."""
-    return not register.have_all_said(_names(event), since_s)
+    return not register.held.have_all_said(_names(event), since_s)
 
 
 def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
@@ -466,7 +467,9 @@ def _stand(
         register.known_among,
         register.losses.lost_since(),
     )
-    hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
+    hidden = hidden_rows(
+        said, lambda entry: register.known(entry).bistros, register.held.last_batch
+    )
     counts = register.counts()
     each_s, arrivals = register.arrivals()
     standing = Standing(
@@ -477,7 +480,7 @@ def _stand(
         collect_until_s=event.collect_until_s,
         **counts._asdict(),
         missing=counted_kinds(missing),
-        lies=tuple((lie.who, lie.text) for lie in (*register.lies(), *hidden)),
+        lies=tuple((lie.who, lie.text) for lie in (*register.held.lies(), *hidden)),
         bistros=tuple(
             BistroStanding(name, told["stored_bytes"], told["free_bytes"], told["oldest_s"])
             for name, told in sorted(loads.facts.items())

@@ -3,97 +3,24 @@
 from __future__ import annotations
 
 import stat
-import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.destination.missing import Known, Missing, is_hidden, missing_of
-from datacollect.bistro.destination.run.log_table import LogTable, joined, read_table
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.receipt.evidence import Lie
 from datacollect.bistro.formats.receipt.receipt import MOST_BYTES, read_receipt
 from datacollect.bistro.formats.receipt.verify import require_receipt_of, verify
 from datacollect.bistro.person.items import RECEIPT_SUFFIX
-from datacollect.errors import DatacollectError, ProblemError, TicketError
+from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name, read_bytes
-from datacollect.net.fan_out import fan_out
-from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.receipt.receipt import Receipt
-
-# Logs are whole so long after the last moment in time; a log that does not answer is tried again.
-LOGGED_WITHIN_S, AGAIN_S = 60, 600.0
-
-
-@dataclass
-class LoggedEntries:
-    """The entries in time of all logs, read once the deadline is over.
-
-    Attributes
-    ----------
-    event_data : bytes
-    tls : ssl.SSLContext
-    report : function
-    """
-
-    tls: ssl.SSLContext
-    report: Callable[[str], None]
-    _of_log: dict[str, LogTable] = field(default_factory=dict)
-    _latest_s: int = -1
-    _again_s: float = 0.0
-    _joined: LogTable = field(default_factory=lambda: joined(()))
-
-    def known(self, event: Event, now_s: float) -> frozenset[bytes]:
-        """Return them, as far as they are known; before the deadline nothing is.
-
-        Parameters as of `table`.
-        """
-        return self.table(event, now_s).until(event.latest_s)
-
-    def table(self, event: Event, now_s: float) -> LogTable:
-        """Return them with their times; the same object as long as nothing more is known.
-
-        Parameters
-        ----------
-        event : Event
-            With the amendments that are known: a later deadline lets more be in time.
-        now_s : float
-            Seconds since 1970.
-        """
-        if event.latest_s != self._latest_s:
-            self._of_log, self._latest_s, self._again_s = {}, event.latest_s, 0.0
-            self._joined = joined(())
-        left = [each for each in event.services if each.url not in self._of_log]
-        if left and now_s > event.latest_s + LOGGED_WITHIN_S and time.monotonic() >= self._again_s:
-            self._again_s = time.monotonic() + AGAIN_S
-            for url, outcome in fan_out(
-                [each.url for each in left], lambda url: self._read(event, url)
-            ).items():
-                if outcome.error is None:
-                    self._of_log[url] = outcome.result()
-                elif isinstance(outcome.error, DatacollectError):
-                    self.report(f"{url}: {outcome.error}")
-                else:
-                    raise outcome.error
-            self._joined = joined(self._of_log.values())
-        return self._joined
-
-    def unread(self, event: Event) -> tuple[str, ...]:
-        """Return the services whose logs were not read to their ends as far as is known."""
-        known = self._of_log if event.latest_s == self._latest_s else {}
-        return tuple(each.url for each in event.services if each.url not in known)
-
-    def _read(self, event: Event, url: str) -> LogTable:
-        service = next(each for each in event.services if each.url == url)
-        with Asker(url, self.tls) as asker:
-            return read_table(service, event, asker).in_time(event.latest_s)
 
 
 class ShownReceipts:

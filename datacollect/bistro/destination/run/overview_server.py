@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.run.standing import STANDING_FILE
 from datacollect.files.documents import not_written, write_owned
-from datacollect.net.live_page import LivePage
+from datacollect.pictures.live_page import LivePage
 
 if TYPE_CHECKING:
     from pathlib import Path

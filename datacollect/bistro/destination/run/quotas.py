@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Logs(Protocol):
-    """The logs of an event: `datacollect.bistro.destination.run.missing_list.LoggedEntries`."""
+    """The logs of an event: `datacollect.bistro.destination.run.logged_entries.LoggedEntries`."""
 
     def table(self, event: Event, now_s: float) -> LogTable:
         """Return the entries in time that are known, with their times."""

@@ -35,6 +35,19 @@ PIECE = np.dtype(
     ]
 )
 MOST_INDEX_BYTES = MOST_PIECES * PIECE.itemsize
+# What a bistro takes for an upload: so many requests and one more for each so many bytes.
+MORE_PIECES, LEAST_PIECE_BYTES = 256, 4096
+
+
+def most_pieces_of(size: int) -> int:
+    """Return of how many pieces an upload of a size may be; a bistro makes a fourth of them.
+
+    Whoever has a bistro's help could have each byte lie in a segment of its own, and fetched alone.
+
+    >>> most_pieces_of(2**22)
+    5120
+    """
+    return 4 * (MORE_PIECES + size // LEAST_PIECE_BYTES)
 
 
 def index_name(number: int) -> str:

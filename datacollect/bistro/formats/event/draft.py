@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.formats.event.fields import EVENT, EVENT_FORMAT, LIMITS
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.kinds import PEM, Url
+from datacollect.bistro.formats.event.rules import instant_of
 from datacollect.bistro.formats.event.strength import default_quorum
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.errors import ProblemError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.log.notes import VerifierKey
 
 ORIGIN_BYTES = 8
+_REMEDY = "leave the offset out, which the time zone determines, or correct one of them"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 TIMES = ("opens", "deadline", "collect_until", "keep_until")
 
 
@@ -77,22 +80,41 @@ def complete(
     for row, key in _named_files(tree):
         row[key] = certificates.get(row[key], row[key])
     tree = {key: as_text(value) for key, value in tree.items()}
-    for key in TIMES:
-        tree = _with_offset(tree, key)
+    tree = _with_offsets(tree)
     data = toml_of(EVENT, tree).encode()
     read_event(data, "the event")
     return data
 
 
-def _with_offset(tree: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return a tree whose local time at a key has the offset that its time zone determines."""
-    text, zone = tree.get(key), tree.get("timezone")
-    if not (isinstance(text, str) and re.fullmatch(CLOCK_TIME, text) and isinstance(zone, str)):
+def _with_offsets(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a tree whose local times have the offsets that its time zone determines.
+
+    A day without a time is that day's end, or the beginning of the day on which the event opens.
+    All that is wrong with times is said at once.
+    """
+    zone_name = tree.get("timezone")
+    if not isinstance(zone_name, str):
         return tree  # refused later, by what it is
-    instant = parsed(text, key)
-    if instant.tzinfo is not None:
-        return tree
-    return tree | {key: local_instant(instant, zone_of(zone), key).isoformat()}
+    zone = zone_of(zone_name)
+    faults = []
+    for key in TIMES:
+        text = tree.get(key)
+        if not isinstance(text, str):
+            continue
+        if _DAY.fullmatch(text):
+            text = f"{text}T{'00:00:00' if key == 'opens' else '23:59:59'}"
+        try:
+            if re.fullmatch(CLOCK_TIME, text):
+                instant = parsed(text, key)
+                if instant.tzinfo is None:
+                    text = local_instant(instant, zone, key).isoformat()
+                instant_of(text, zone_name, key, _REMEDY)
+        except ProblemError as error:
+            faults.append(str(error))
+        tree = tree | {key: text}
+    if faults:
+        raise ProblemError(".\n".join(faults))
+    return tree
 
 
 def certificate_files(draft: Mapping[str, Any]) -> list[str]:

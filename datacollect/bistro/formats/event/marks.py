@@ -57,6 +57,10 @@ class MarkKey(NamedTuple):
         code = _codes(np.frombuffer(entry[:MARKED_BYTES], np.uint8)[None], self.key)
         return bytes([self.group]) + code.tobytes()
 
+    def has_marked(self, entry: bytes) -> bool:
+        """Whether the mark of an entry is by this key."""
+        return entry[MARKED_BYTES:] == self.mark(entry)
+
 
 def mark_key(event: Event, own: PrivateKey, other: str) -> MarkKey:
     """Return what marks a ticket's entries in an event.

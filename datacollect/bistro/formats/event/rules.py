@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _ORIGIN = re.compile(r"[^/\s]+/[0-9a-f]{16}")
 
 
-def instant_of(text: str, timezone: str, place: str) -> int:
+def instant_of(text: str, timezone: str, place: str, remedy: str = "correct one of them") -> int:
     """Return the instant of a date and time, whole seconds since 1970.
 
     It has an offset, which is that of the time zone then, and no clock of the zone shows it twice:
-    people read the clock, not the offset.
+    people read the clock, not the offset. `remedy` ends what is said of another offset.
 
     >>> instant_of("2027-04-15T23:59:59-04:00", "America/New_York", "deadline")
     1807847999
@@ -40,7 +40,7 @@ def instant_of(text: str, timezone: str, place: str) -> int:
     if there.utcoffset() != instant.utcoffset():
         raise ProblemError(
             f"{place} must have the offset of timezone, got {shown(text)}, when clocks in "
-            f"{timezone} show {there.isoformat()}; correct one of them"
+            f"{timezone} show {there.isoformat()}; {remedy}"
         )
     clock = Clock.of(instant, timezone, place)
     naive = instant.replace(tzinfo=None)

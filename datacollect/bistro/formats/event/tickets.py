@@ -7,6 +7,7 @@ So whoever has seen a token, or a signature for somebody else, can do nothing wi
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,9 +19,18 @@ from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.files.toml_tables import toml_of
-from datacollect.net.keys import KEY_BYTES, PrivateKey, unverified_payload, verify_token
+from datacollect.net.keys import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    PrivateKey,
+    joined_token,
+    public_key_bytes,
+    signature_of,
+    unverified_payload,
+    verify_token,
+)
 from datacollect.net.kinds import PublicKey
-from datacollect.net.tickets import read_values, sign_claims
+from datacollect.net.tickets import claims_payload, read_values, sign_claims
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -33,6 +43,11 @@ TICKET_FORMAT, TICKET_SUFFIX = "datacollect-ticket/2", ".ticket"
 # Of events of version 1: a word that whoever heard it could use.
 OLDER_FORMAT = "datacollect-ticket/1"
 ID_BYTES = 16
+# Behind a page's address: what follows never leaves the browser.
+LINK_MARK = "#t="
+# The ticket's seed and the organiser's signature; the number where it is not that of the key.
+_LINKED_BYTES = KEY_BYTES + SIGNATURE_BYTES
+_NUMBER = b"datacollect-ticket-number/1\n"
 
 # What a token says.
 _CLAIMS: dict[str, Kind] = {
@@ -79,6 +94,44 @@ class Ticket:
         """The file of the ticket."""
         values = {"event": self.event.hex(), "token": self.token, "seed": self.seed.hex()}
         return toml_of(TICKET, {"format": TICKET_FORMAT, **values})
+
+    @property
+    def link(self) -> str:
+        """What a link to the event's page ends with: the ticket in 131 characters.
+
+        It holds what the event's file does not say: the seed and the organiser's signature; and
+        the number, where that is not the one of the key.
+        """
+        number = self.number
+        told = self.seed + signature_of(self.token)
+        if number != number_of(self.key.public):
+            told += number
+        return LINK_MARK + base64.urlsafe_b64encode(told).rstrip(b"=").decode()
+
+    @classmethod
+    def from_link(cls, link: str, event: Event) -> Ticket:
+        """Read the ticket of a link, the whole address or its end; `owned` tells if it counts.
+
+        Raises
+        ------
+        TicketError
+            The link is none of a ticket, or was cut.
+        """
+        text = link.partition(LINK_MARK)[2].strip()
+        try:
+            told = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        except ValueError:
+            told = b""
+        number = told[_LINKED_BYTES:]
+        if len(told) < _LINKED_BYTES or len(number) not in (0, ID_BYTES):
+            raise TicketError(
+                f"the link is damaged: behind {LINK_MARK} stand "
+                f"{-(-_LINKED_BYTES * 4 // 3)} letters, got {len(text)}; copy it again, whole"
+            )
+        seed = told[:KEY_BYTES]
+        public = PrivateKey(seed).public
+        payload = claims_payload(_claims_of(event, number or number_of(public), public))
+        return cls(event.id, joined_token(payload, told[KEY_BYTES:_LINKED_BYTES]), seed)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Ticket:
@@ -152,14 +205,24 @@ def new_ticket(event: Event, number: bytes, seed: bytes, organiser: PrivateKey) 
         raise ProblemError(
             f"the key must be the organiser's, {event.organiser}, got that of {organiser.public}"
         )
-    claims = {
+    claims = _claims_of(event, number, PrivateKey(seed).public)
+    return Ticket(event.id, sign_claims(organiser, claims, ASSERTION), seed)
+
+
+def number_of(key: str) -> bytes:
+    """Return the number of a ticket whose link need not carry one: 16 bytes of its key's hash."""
+    return hashlib.sha256(_NUMBER + public_key_bytes(key)).digest()[:ID_BYTES]
+
+
+def _claims_of(event: Event, number: bytes, key: str) -> dict[str, Any]:
+    """Return what the organiser signs, in its order: links are read by signing the same."""
+    return {
         "v": 1,
         "event": event.id.hex(),
         "id": number.hex(),
-        "key": PrivateKey(seed).public,
+        "key": key,
         "exp": event.collect_until_s,
     }
-    return Ticket(event.id, sign_claims(organiser, claims, ASSERTION), seed)
 
 
 def admitted(token: str, event: Event, now_s: float) -> Admitted:
@@ -213,6 +276,23 @@ def owned(ticket: Ticket, event: Event) -> Admitted:
     return found
 
 
+def read_ticket(path: str | PathLike[str], event: Event) -> Ticket:
+    """Read the file of a ticket, or of a link to the event's page that brings one.
+
+    Raises
+    ------
+    ProblemError
+        It is neither, or was cut.
+    """
+    text = read_text(path)
+    if LINK_MARK not in text or "\n" in text.strip():
+        return Ticket.from_file(path)
+    try:
+        return Ticket.from_link(text, event)
+    except TicketError as error:
+        raise ProblemError(f"{document_name(path)}: {error}") from None
+
+
 def read_owned(
     path: str | PathLike[str], event: Event, remedy: str = ""
 ) -> tuple[Ticket, Admitted]:
@@ -223,7 +303,7 @@ def read_owned(
     ProblemError
         It is no ticket, or does not count; `remedy` ends the message.
     """
-    ticket = Ticket.from_file(path)
+    ticket = read_ticket(path, event)
     try:
         return ticket, owned(ticket, event)
     except TicketError as error:

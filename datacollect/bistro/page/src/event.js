@@ -1,8 +1,9 @@
 // The event that the page is of, amendments, and tickets.
 import { parse } from "smol-toml";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { hex, textOf, unhex, utf8 } from "./bytes.js";
-import { isBy, OF_NOTE, OF_WITNESS, publicKey, readNote, readVerifierKey, tokenPayload, verifierKey } from "./notes.js";
+import { base64urlnopad, hex, joined, textOf, unhex, utf8 } from "./bytes.js";
+import { isBy, joinedToken, OF_NOTE, OF_WITNESS, publicKey, publicText, readNote, readVerifierKey } from "./notes.js";
+import { tokenPayload, verifierKey } from "./notes.js";
 import { provedTime } from "./proofs.js";
 import { publicOf } from "./statements.js";
 
@@ -121,6 +122,22 @@ export function readTicket(text, event) {
   if (event.revoked.includes(hex(sha256(utf8(tree.token))))) return { why: "ticket_revoked" };
   return { token: tree.token, seed: tree.seed, id: claims.id };
 }
+
+// The file of the ticket that a link has brought, behind `#t=`: its seed, the organiser's signature and,
+// where it is not that of the key, the number. All else that was signed stands in the event's file.
+export function linkedTicketText(text, event) {
+  const told = base64urlnopad.decode(text);
+  if (![96, 112].includes(told.length)) throw new Error("is no ticket");
+  const seed = hex(told.slice(0, 32));
+  const key = unhex(publicOf(seed));
+  const number = told.length > 96 ? told.slice(96) : numberOf(key);
+  const claims = { v: 1, event: event.id, id: hex(number), key: publicText(key), exp: event.collectUntil };
+  const token = joinedToken(utf8(JSON.stringify(claims)), told.slice(32, 96));
+  const values = { format: TICKET_FORMAT, event: event.id, token, seed };
+  return Object.entries(values).map(([name, value]) => `${name} = "${value}"\n`).join("");
+}
+
+const numberOf = (key) => sha256(joined(utf8("datacollect-ticket-number/1\n"), key)).slice(0, 16);
 
 function isKeyOf(seed, key) {
   try {

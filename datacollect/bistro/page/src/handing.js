@@ -4,7 +4,7 @@ import { hex, randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
 import { amended, latest } from "./event.js";
 import { amendmentsOf, verdictOn } from "./services.js";
-import { markOf } from "./marks.js";
+import { isOfSameTicket, markOf } from "./marks.js";
 import { prove } from "./proving.js";
 import { push } from "./pushing.js";
 import {
@@ -298,7 +298,9 @@ export class Handing {
         const found = readVerdict(await verdictOn(url, entry, signal), entry, this.event);
         if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {
           const { proof, ...verdict } = found;
-          item.verdict = verdict;
+          // The ticket's owner alone can see that, besides the destination.
+          const isOwn = verdict.word !== "superseded" || (await isOfSameTicket(verdict.why, item, this.event));
+          item.verdict = { ...verdict, isByStranger: !isOwn };
           if (verdict.word === "collected") {
             item.receipt.collected = collectedText(proof, verdict.why);
           }

@@ -125,6 +125,7 @@ export class Items {
       const why = isUnopened ? "" : texts.say(`why_${item.verdict.why.replaceAll(" ", "_")}`);
       return [isUnopened ? "unopened" : "refused_in_the_end", { ...values, why }, "bad"];
     }
+    if (item.verdict?.isByStranger) return ["superseded_by_stranger", values, "bad"];
     if (item.verdict?.word === "superseded") return ["superseded", values, ""];
     if (holder) return [event.verdicts?.url ? "held" : "held_last", values, "good"];
     if (item.state === "lost") return ["lost", values, "bad"];

@@ -111,6 +111,8 @@ export function tokenPayload(token, key, assertion) {
 
 export const unverifiedPayload = (token) => JSON.parse(textOf(partsOf(token).payload));
 
+export const joinedToken = (payload, signature) => `v4.public.${base64urlnopad.encode(joined(payload, signature))}`;
+
 function partsOf(token) {
   const header = "v4.public.";
   const body = token.slice(header.length);

@@ -1,7 +1,7 @@
 // What people see and do.
-import { base64, base64urlnopad, textOf } from "./bytes.js";
+import { base64 } from "./bytes.js";
 import { checkReceipt } from "./checking.js";
-import { readEvent, readTicket } from "./event.js";
+import { linkedTicketText, readEvent, readTicket } from "./event.js";
 import { Handing, sealedBytes } from "./handing.js";
 import { Helper } from "./helper.js";
 import { Items } from "./items.js";
@@ -58,7 +58,7 @@ class Page {
     setInterval(() => this.drawTime(), 1000);
     this.clock.follow(this.event.services, () => this.drawTime());
     await this.handing.start();
-    await this.takeTicket(linkedTicket() ?? (await this.store.said("ticket")));
+    await this.takeTicket(linkedTicket(this.event) ?? (await this.store.said("ticket")));
   }
 
   listen() {
@@ -238,14 +238,14 @@ function storedLanguage() {
   }
 }
 
-// A link to the page may bring the ticket: `#ticket=` and its file in Base64 for URLs. It never
-// leaves the browser, and does not stay in the address.
-function linkedTicket() {
-  const found = /^#ticket=([\w-]+)$/.exec(location.hash);
+// A link to the page may bring the ticket behind `#t=`. It never leaves the browser, and does not stay
+// in the address.
+function linkedTicket(event) {
+  const found = /^#t=([\w-]+)$/.exec(location.hash);
   if (!found) return null;
   history.replaceState(null, "", location.pathname);
   try {
-    return textOf(base64urlnopad.decode(found[1]));
+    return linkedTicketText(found[1], event);
   } catch {
     return "-";
   }

@@ -29,6 +29,43 @@ SPOOL = Table(
     ),
 )
 
+TUNNEL = Table(
+    "the table tunnel",
+    "Services that users reach through this agent, by any program that speaks TCP.",
+    (
+        Field(
+            "users",
+            ListOf(PublicKey()),
+            "Public keys of those whose tunnel tickets count. Read again at SIGHUP.",
+            required=True,
+        ),
+        Field(
+            "to",
+            Addresses(shortest=1),
+            "Where tunnels lead, by the name of the service; nowhere else. Addresses and names "
+            "count as written, this host's own, too.",
+            required=True,
+        ),
+        Field(
+            "most_connections",
+            Whole(minimum=1, stop=1001),
+            "Tunnels at a time, of all users.",
+            default=16,
+        ),
+        Field(
+            "most_bytes",
+            Whole("bytes", minimum=1),
+            "Bytes of each tunnel, both ways together; left out: any number.",
+        ),
+        Field(
+            "half_idle_s",
+            Number("seconds", positive=True),
+            "After how many seconds without a byte a tunnel ends of which one side has ended.",
+            default=300.0,
+        ),
+    ),
+)
+
 LIMITS = Table(
     "the table limits",
     "What an agent takes upon itself, and how patient it is.",
@@ -61,7 +98,7 @@ LIMITS = Table(
         Field(
             "idle_s",
             Number("seconds", positive=True),
-            "After how many seconds without a byte a connection is closed.",
+            "After how many seconds without a byte a connection is closed; not those of tunnels.",
             default=900.0,
         ),
         Field(
@@ -80,6 +117,23 @@ LIMITS = Table(
             "second: a number, or with timezone rates from hours of the day on, perhaps of days of "
             'the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; what is relayed counts once; unlimited '
             "if absent.",
+        ),
+        Field(
+            "buffer_bytes",
+            Whole("bytes", minimum=4096, stop=2**30 + 1),
+            "Buffers of each connection, to send and to receive; left out: they grow as needed.",
+        ),
+    ),
+)
+
+METRICS = Table(
+    "the table metrics",
+    "Where Prometheus asks for metrics, without TLS: needs the extra `metrics`.",
+    (
+        Field(
+            "listen",
+            Address(port_0=True),
+            "Address and port; whoever reaches them may ask. Left out: 127.0.0.1:7444.",
         ),
     ),
 )
@@ -118,6 +172,7 @@ AGENT = Document(
             default=[],
         ),
         Field("spool", Part(SPOOL), "Room for others' pieces, sealed; left out: none is kept."),
+        Field("tunnel", Part(TUNNEL), "Services that users reach; left out: none."),
         Field("tls", Part(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
         Field(
@@ -126,6 +181,7 @@ AGENT = Document(
             "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
         ),
         Field("limits", Part(LIMITS), "Limits; left out: the defaults."),
+        Field("metrics", Part(METRICS), "Metrics for Prometheus; left out: none."),
         Field(
             "timezone",
             Text(),

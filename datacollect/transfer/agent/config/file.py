@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.rates.spells import Rate
 
 
+# Where metrics are told unless the file names another place.
+METRICS_LISTEN = ("127.0.0.1", 7444)
+
+
 @dataclass(frozen=True)
 class AgentLimits:
     """Limits of an agent.
@@ -39,6 +43,32 @@ class AgentLimits:
     idle_s: float = 900.0
     drain_s: float = 60.0
     rate: Rate | None = None
+    buffer_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class TunnelConfig:
+    """Services that users reach through an agent.
+
+    See ``TUNNEL`` of `datacollect.transfer.agent.config.fields`.
+
+    Attributes
+    ----------
+    users : frozenset of str
+        Public keys.
+    to : dict
+        Host and port by name.
+    most_connections : int
+    most_bytes : int or None
+        Of each.
+    half_idle_s : float
+    """
+
+    users: frozenset[str]
+    to: dict[str, tuple[str, int]]
+    most_connections: int = 16
+    most_bytes: int | None = None
+    half_idle_s: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -81,6 +111,9 @@ class AgentConfig:
         `datacollect.transfer.agent.config.tables`.
     timezone : str or None
         The zone whose clocks show the hours of ``limits.rate``.
+    tunnel : TunnelConfig or None
+    metrics : tuple of str and int or None
+        Where metrics are told.
     """
 
     file: Path
@@ -99,6 +132,8 @@ class AgentConfig:
     spool: SpoolConfig | None = None
     tables: dict[str, TableConfig] = field(default_factory=dict)
     timezone: str | None = None
+    tunnel: TunnelConfig | None = None
+    metrics: tuple[str, int] | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -144,7 +179,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         if name not in values["connect_to"]:
             remedy = "give its address there, too" + nearest_hint(name, values["connect_to"])
             raise wrong("plain_http_to", "must name hosts of connect_to", name, remedy)
-    if serve is None and not tables and not values["connect_to"]:
+    tunnel = _tunnel(values["tunnel"])
+    if serve is None and tunnel is None and not tables and not values["connect_to"]:
         raise ProblemError(
             "serve and connect_to are both missing: the agent would have nothing to do; give one"
         )
@@ -165,6 +201,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         spool=spool,
         tables=tables,
         timezone=values["timezone"],
+        tunnel=tunnel,
+        metrics=values["metrics"] and (values["metrics"]["listen"] or METRICS_LISTEN),
     )
 
 
@@ -185,6 +223,12 @@ def _require_spool_apart(serve: Path | None, spool: SpoolConfig | None) -> None:
             str(spool.folder),
             f"name one beside {serve}",
         )
+
+
+def _tunnel(values: dict[str, Any] | None) -> TunnelConfig | None:
+    if values is None:
+        return None
+    return TunnelConfig(**values | {"users": frozenset(values["users"])})
 
 
 def _require_zone(rate: Rate | None, timezone: str | None) -> None:

@@ -55,7 +55,7 @@ class Dial:
 class Establish:
     """Say that the connection is open, then pass bytes in both directions, up to a limit.
 
-    ``awaited``: what has to be said before all of them pass.
+    ``awaited``: what has to be said before all of them pass; of tunnels nothing.
     """
 
     session: int
@@ -65,7 +65,7 @@ class Establish:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer a request without TLS by a refusal, then end the session."""
+    """Answer a request to connect by a refusal, then end the session."""
 
     session: int
     status: int

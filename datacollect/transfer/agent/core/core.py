@@ -2,7 +2,8 @@
 
 A session without TLS goes from its first byte to the head of a request to connect, is judged by its
 relay ticket, waits until the ticket's nonce is kept, then until the next host accepts, and is then
-relayed. A session over TLS is judged by the source ticket of its first request that needs one.
+relayed. A session over TLS is judged by the source ticket of its first request that needs one, or
+it is to be a tunnel, and goes on like one that is relayed, to a service of the agent's own file.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TicketError
+from datacollect.files.kinds import shown
 from datacollect.net.addresses import origin_of
 from datacollect.net.buckets import Bucket
 from datacollect.net.connect import AS_CONFIGURED, parse_connect
-from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
+from datacollect.net.tickets import RELAY, TUNNEL, judge_ticket, read_ticket
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
 from datacollect.transfer.agent.core.greetings import Awaited
 from datacollect.transfer.agent.core.sessions import AgentSession, Phase, in_order_to_go
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
+from datacollect.transfer.agent.core.totals import AgentTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.events import ClockReading, Event
+    from datacollect.transfer.agent.core.totals import SessionTotals
 
 TLS_FIRST_BYTE = 0x16
 
@@ -37,6 +41,9 @@ QUIET_S = 1.0
 
 # So long somebody without a ticket keeps a connection without a request: handlers serve anybody.
 STRANGER_IDLE_S = 75.0
+
+# So much longer than `connect_s` a tunnel may wait for its service; then it hangs.
+HANGS_S = 5.0
 
 # So long after all sessions were told to end it leaves behind those that do not, as where a disk
 # hangs.
@@ -74,8 +81,11 @@ class AgentCore:
         self.connect_to = dict(config.connect_to)
         self._plain_http_to = config.plain_http_to
         self.collectors = config.collectors
+        self._tunnel = config.tunnel
+        self.users = frozenset() if config.tunnel is None else config.tunnel.users
         self.sessions: dict[int, AgentSession] = {}
         self.used_until_s = dict(used_nonces or {})
+        self.totals = AgentTotals()
         self.stopping_since_s: float | None = None
         # When the last sessions are told to end, once it is to end itself.
         self._drained_s = 0.0
@@ -105,7 +115,7 @@ class AgentCore:
         if isinstance(event, events.StopAsked):
             return self._stop(event.now) + self._end_if_done(event.now)
         if isinstance(event, events.CollectorsRead):
-            return self._withdraw(event.collectors)
+            return self._withdraw(event)
         session = self.sessions.get(event.session)
         if session is None:  # it ended while the event was under way
             return []
@@ -122,10 +132,10 @@ class AgentCore:
             Phase.HEAD: ((events.HeadRead,), self._head_read),
             Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
             Phase.DIALLING: ((events.Dialled,), self._dialled),
-            Phase.RELAYING: ((events.Passed,), self._moved),
+            Phase.RELAYING: ((events.Passed, events.HalfClosed), self._moved),
             Phase.TLS: (
                 (
-                    *(events.RequestRead, events.HandedOver, events.PlaceHeld),
+                    *(events.TunnelAsked, events.RequestRead, events.HandedOver, events.PlaceHeld),
                     *(events.Malformed, events.BodyRead),
                     *(events.Passed, events.Sent),
                 ),
@@ -141,6 +151,7 @@ class AgentCore:
     def _accepted(self, event: events.Accepted) -> list[Action]:
         """Count a connection before it has said anything: silence must not take others' room."""
         now_s = event.now.monotonic_s
+        self.totals.connections += 1
         origin = origin_of(event.address)
         arrivals = self._arrivals.setdefault(
             origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
@@ -217,9 +228,17 @@ class AgentCore:
     # Relaying --------------------------------------------------------------------------------
 
     def _head_read(self, session: AgentSession, event: events.HeadRead) -> list[Action]:
+        return self._asked_to_connect(session, event, self._judged)
+
+    def _asked_to_connect(
+        self,
+        session: AgentSession,
+        event: events.HeadRead | events.TunnelAsked,
+        judge: Callable[[AgentSession, ConnectRequest, ClockReading], Ticket],
+    ) -> list[Action]:
         try:
             request = parse_connect(event.head)
-            ticket = self._judged(session, request, event.now)
+            ticket = judge(session, request, event.now)
         except ProblemError as error:
             return self._refuse(session, 400, str(error), event.now)
         except RefusedError as error:
@@ -231,19 +250,26 @@ class AgentCore:
         self.used_until_s[ticket.nonce] = until_s
         return [actions.KeepNonce(session.number, ticket.nonce, until_s)]
 
-    def _judged(self, session: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
-        """Return the ticket of a request to connect, or refuse it."""
-        if session.refused_for is not None:
-            raise RefusedError(f"{session.refused_for}; try again later", 503)
+    def _counting(
+        self, request: ConnectRequest, kind: str, issuers: frozenset[str], now: ClockReading
+    ) -> Ticket:
+        """Return the ticket of a request to connect, which counts here now, once."""
         if request.token is None:
-            raise RefusedError("a relay ticket is needed, as Proxy-Authorization", 407)
+            raise RefusedError(f"a {kind} ticket is needed, as Proxy-Authorization", 407)
         try:
-            ticket = read_ticket(request.token, RELAY, self.collectors)
+            ticket = read_ticket(request.token, kind, issuers)
             judge_ticket(ticket, self.name, now.unix_s)
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 407) from None
         if ticket.nonce in self.used_until_s:
             raise RefusedError("the ticket does not count: it has been used", 407)
+        return ticket
+
+    def _judged(self, session: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
+        """Return the ticket of a request to be relayed, or refuse it."""
+        if session.refused_for is not None:
+            raise RefusedError(f"{session.refused_for}; try again later", 503)
+        ticket = self._counting(request, RELAY, self.collectors, now)
         name = self._name_of(request)
         if ticket.egress != name:
             raise RefusedError("the ticket is for another next host", 403)
@@ -282,12 +308,14 @@ class AgentCore:
     def _nonce_kept(self, session: AgentSession, event: events.NonceKept) -> list[Action]:
         if event.failure is not None:
             why = "this agent cannot keep used tickets"
+            self.totals.failed += 1
             return [
                 actions.WriteLog("failed", {**session.facts(), "why": event.failure}),
                 *self._refuse(session, 503, why, event.now),
             ]
         session.enter(Phase.DIALLING, event.now.monotonic_s)
-        host, port = self.connect_to[session.next_host or ""]
+        places = self._services if session.is_tunnel else self.connect_to
+        host, port = places[session.next_host or ""]
         return [actions.Dial(session.number, host, port)]
 
     def _dialled(self, session: AgentSession, event: events.Dialled) -> list[Action]:
@@ -295,8 +323,9 @@ class AgentCore:
             text = f"{session.next_host} cannot be reached: {event.failure}"
             return self._refuse(session, 502, text, event.now)
         session.enter(Phase.RELAYING, event.now.monotonic_s)
-        most_bytes = session.ticket.most_bytes if session.ticket else 0
+        most_bytes = self._most_bytes(session)
         awaited = Awaited.GREETING if self._asks_greeting(session) else Awaited.ALL
+        self._totals_of(session).sessions += 1
         return [
             actions.Establish(session.number, most_bytes, awaited),
             actions.WriteLog("relaying", session.facts()),
@@ -304,13 +333,73 @@ class AgentCore:
 
     def _asks_greeting(self, session: AgentSession) -> bool:
         """Whether nothing passes to the next host before a greeting by TLS."""
-        return session.next_host not in self._plain_http_to
+        return not session.is_tunnel and session.next_host not in self._plain_http_to
 
-    def _moved(self, session: AgentSession, event: events.Passed) -> list[Action]:
+    def _moved(
+        self, session: AgentSession, event: events.Passed | events.HalfClosed
+    ) -> list[Action]:
+        if isinstance(event, events.HalfClosed):
+            session.is_half_closed, session.active_s = True, event.now.monotonic_s
+            return []
         session.up_bytes += event.up_bytes
         session.down_bytes += event.down_bytes
+        totals = self._totals_of(session)
+        totals.up_bytes += event.up_bytes
+        totals.down_bytes += event.down_bytes
         session.active_s = event.now.monotonic_s
         return self._close(session, "its ticket's bytes are spent") if event.spent else []
+
+    # Tunnels ---------------------------------------------------------------------------------
+
+    @property
+    def _services(self) -> dict[str, tuple[str, int]]:
+        return {} if self._tunnel is None else self._tunnel.to
+
+    def _judged_tunnel(self, _: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
+        """Return the ticket of a request for a tunnel, or refuse it."""
+        if self._tunnel is None:
+            raise RefusedError("this agent has no tunnels; write [tunnel] into its file", 404)
+        ticket = self._counting(request, TUNNEL, self.users, now)
+        if request.host not in self._services:
+            known = ", ".join(sorted(self._services))
+            raise RefusedError(
+                f"no service {shown(request.host)} is named in `to` of [tunnel] here: {known}", 404
+            )
+        if ticket.egress != request.host:
+            raise RefusedError("the ticket is for another service", 403)
+        most = self._tunnel.most_connections
+        if sum(other.is_tunnel for other in self.sessions.values()) >= most:
+            raise RefusedError(
+                f"as many tunnels are open as `most_connections` of [tunnel] allows, {most}; try "
+                "again later",
+                429,
+            )
+        return ticket
+
+    def _most_bytes(self, session: AgentSession) -> int | None:
+        """Return how many bytes a connection may move: by its ticket, and by the agent's file."""
+        limits = [session.ticket.most_bytes if session.ticket else 0]
+        if session.is_tunnel and self._tunnel is not None:
+            limits.append(self._tunnel.most_bytes)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _stays(self, session: AgentSession) -> bool:
+        """Whether a connection over which nothing passes may go on.
+
+        One side of a tunnel that has ended may never hear of the other again.
+        """
+        if session.is_tunnel:
+            return not session.is_half_closed
+        return session.ticket is not None and session.ticket.stays
+
+    def _most_idle_s(self, session: AgentSession) -> float:
+        """Return for how long nothing may pass."""
+        if self._stays(session):
+            return math.inf
+        if session.is_tunnel and self._tunnel is not None:
+            return self._tunnel.half_idle_s
+        is_stranger = session.ticket is None and session.is_handed_over and not session.busy
+        return min(self.limits.idle_s, STRANGER_IDLE_S) if is_stranger else self.limits.idle_s
 
     # Over TLS --------------------------------------------------------------------------------
 
@@ -318,7 +407,8 @@ class AgentCore:
         self,
         session: AgentSession,
         event: (
-            events.RequestRead
+            events.TunnelAsked
+            | events.RequestRead
             | events.HandedOver
             | events.PlaceHeld
             | events.Malformed
@@ -332,6 +422,8 @@ class AgentCore:
         session.active_s = event.now.monotonic_s
         if isinstance(event, events.Passed):
             return []
+        if isinstance(event, events.TunnelAsked):
+            return self._asked_to_connect(session, event, self._judged_tunnel)
         if isinstance(event, events.HandedOver):
             session.busy = session.is_handed_over = session.holds_place = True
             return []
@@ -344,6 +436,7 @@ class AgentCore:
         if isinstance(event, events.Sent):
             session.busy = False
             session.down_bytes += 0 if event.only_hashed else event.n_bytes
+            self._count_sent(session, event.n_bytes)
             self._source.sent(session, event.n_bytes)
             if self.stopping_since_s is not None:
                 return self._close(session, "the agent ends", reset=False)
@@ -351,9 +444,13 @@ class AgentCore:
         session.busy = True
         # Of a body that was not read nothing tells where the next request begins.
         unread = isinstance(event, events.RequestRead) and event.body_bytes > 0
+        is_known = session.ticket is not None
         try:
             if isinstance(event, events.RequestRead):
-                return self._source.asked(session, event, self.sessions, self.collectors)
+                done = self._source.asked(session, event, self.sessions, self.collectors)
+                if not is_known and session.ticket is not None:
+                    self._totals_of(session).sessions += 1
+                return done
             return self._source.body_read(session, event, self.sessions)
         except RefusedError as error:
             last = unread or error.status in (401, 403, 429)
@@ -362,6 +459,24 @@ class AgentCore:
                 session.number, error.status, f"{error}\n".encode(), "text/plain", last
             )
             return [*self._noted("refused", facts, event.now), answer]
+
+    # Totals ----------------------------------------------------------------------------------
+
+    def _totals_of(self, session: AgentSession) -> SessionTotals:
+        """Return where what a session moves is counted."""
+        assert session.ticket is not None
+        host = session.next_host or self.name
+        return self.totals.by_session.of(session.ticket.kind, session.ticket.collection, host)
+
+    def _count_sent(self, session: AgentSession, n_bytes: int) -> None:
+        """Count the bytes of files in an answer, or what of them had left when it broke off."""
+        if session.ticket is None or not n_bytes:
+            return
+        totals = self._totals_of(session)
+        if session.is_hashing:
+            totals.hashed_bytes += n_bytes
+        else:
+            totals.down_bytes += n_bytes
 
     # Ends ------------------------------------------------------------------------------------
 
@@ -400,11 +515,14 @@ class AgentCore:
         is_silent = session.phase is Phase.RELAYING and not session.up_bytes
         if is_silent and waited_s >= limits.head_s and self._asks_greeting(session):
             return self._close_noted(session, "no greeting from the client in time", now)
+        if session.phase is Phase.DIALLING and session.is_tunnel:
+            # Its thread waits, and says so itself where nobody answers.
+            hangs = waited_s >= limits.connect_s + HANGS_S
+            return self._close_noted(session, "its service hangs", now) if hangs else []
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
-        is_stranger = session.ticket is None and session.is_handed_over and not session.busy
-        most_idle_s = min(limits.idle_s, STRANGER_IDLE_S) if is_stranger else limits.idle_s
-        if session.phase in (Phase.RELAYING, Phase.TLS) and idle_s >= most_idle_s:
+        is_open = session.phase in (Phase.RELAYING, Phase.TLS)
+        if is_open and idle_s >= self._most_idle_s(session):
             return self._close(session, "no data for too long")
         return []
 
@@ -424,15 +542,22 @@ class AgentCore:
                 done += self._close(session, "the agent ends", reset=session.busy)
         return done
 
-    def _withdraw(self, collectors: frozenset[str]) -> list[Action]:
-        withdrawn = self.collectors - collectors
-        self.collectors = collectors
+    def _withdraw(self, read: events.CollectorsRead) -> list[Action]:
+        withdrawn, gone = self.collectors - read.collectors, self.users - read.users
+        self.collectors, self.users = read.collectors, read.users
         done: list[Action] = [
-            actions.WriteLog("collectors", {"n": len(collectors), "withdrawn": sorted(withdrawn)})
+            actions.WriteLog(
+                "collectors", {"n": len(read.collectors), "withdrawn": sorted(withdrawn)}
+            )
         ]
+        if self._tunnel is not None:
+            done.append(
+                actions.WriteLog("users", {"n": len(read.users), "withdrawn": sorted(gone)})
+            )
         for session in list(self.sessions.values()):
-            if session.ticket is not None and session.ticket.issuer in withdrawn:
-                done += self._close(session, "its collector's key was withdrawn")
+            keys, whose = (gone, "user") if session.is_tunnel else (withdrawn, "collector")
+            if session.ticket is not None and session.ticket.issuer in keys:
+                done += self._close(session, f"its {whose}'s key was withdrawn")
         return done
 
     def _ended(self, session: AgentSession, event: events.Ended) -> list[Action]:
@@ -441,6 +566,7 @@ class AgentCore:
         self._n_giving_way -= session.gives_way
         facts = session.facts() | {"why": event.why}
         noted = self._noted("failed", facts, event.now) if event.is_failure else []
+        self._count_sent(session, event.sent_bytes)
         if session.ticket is None:
             return noted
         if session.set_aside_bytes:  # what was not sent is the ticket's again
@@ -476,6 +602,10 @@ class AgentCore:
 
     def _noted(self, what: str, facts: dict[str, Any], now: ClockReading) -> list[Action]:
         """Log what strangers can bring about, so that they cannot fill the disk with it."""
+        if what == "refused":
+            self.totals.refused[str(facts.get("status", "none"))] += 1
+        else:
+            self.totals.failed += 1
         if not self._log.take(now.monotonic_s):
             self._unlogged += 1
             return []

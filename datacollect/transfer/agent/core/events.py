@@ -50,6 +50,23 @@ class HeadRead:
 
 
 @dataclass(frozen=True, slots=True)
+class TunnelAsked:
+    """A request for a tunnel has arrived over TLS: the head of a CONNECT to a service."""
+
+    now: ClockReading
+    session: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HalfClosed:
+    """One side of a tunnel has said that nothing more comes; the other may go on."""
+
+    now: ClockReading
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
 class NonceKept:
     """Nonce of `KeepNonce` kept; or not, and why."""
 
@@ -181,16 +198,19 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class CollectorsRead:
-    """Collectors whose tickets count from now on."""
+    """Collectors, and users of tunnels, whose tickets count from now on."""
 
     now: ClockReading
     collectors: frozenset[str]
+    users: frozenset[str] = frozenset()
 
 
 Event: TypeAlias = (
     Accepted
     | FirstByte
     | HeadRead
+    | TunnelAsked
+    | HalfClosed
     | NonceKept
     | Dialled
     | Passed

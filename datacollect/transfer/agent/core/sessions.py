@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from datacollect.net.tickets import TUNNEL
 from datacollect.transfer.agent.core.admission import Admission
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class AgentSession:
     ticket : Ticket or None
         What it was allowed by.
     next_host : str or None
-        Where it is relayed to, by name.
+        Where it is relayed to, by name; of tunnels the service.
     up_bytes, down_bytes : int
         Towards the far side, and back.
     busy : bool
@@ -68,6 +69,10 @@ class AgentSession:
         Whether the handler that answers has not said that others may have the place meanwhile.
     gives_way : bool
         Whether it was told to end because another needed its place.
+    is_half_closed : bool
+        Of tunnels: whether one side has said that nothing more comes.
+    is_hashing : bool
+        Whether the last answer that it was given has hashes of files, not their bytes.
     """
 
     number: int
@@ -89,6 +94,13 @@ class AgentSession:
     is_handed_over: bool = False
     holds_place: bool = True
     gives_way: bool = False
+    is_half_closed: bool = False
+    is_hashing: bool = False
+
+    @property
+    def is_tunnel(self) -> bool:
+        """Whether it leads to a service of this agent's own file."""
+        return self.ticket is not None and self.ticket.kind == TUNNEL
 
     def may_give_way(self, now_s: float) -> bool:
         """Whether nothing is lost where it ends for another: no ticket counts, nothing moves."""
@@ -108,6 +120,8 @@ class AgentSession:
         facts: dict[str, Any] = {"session": self.number, "from": self.address}
         if self.ticket is not None:
             facts |= {"kind": self.ticket.kind, "collection": self.ticket.collection}
+            if self.is_tunnel:
+                facts["user"] = self.ticket.issuer
         if self.next_host is not None:
             facts["to"] = self.next_host
         return facts

@@ -156,6 +156,7 @@ class SourceRequests:
             self._require_left(ticket, wish.read.n_bytes)
             session.set_aside_bytes = wish.read.n_bytes
             self._spend(ticket, wish.read.n_bytes)
+            session.is_hashing = isinstance(wish, WantsHashes)
             if isinstance(wish, WantsBytes):
                 return actions.SendSegments(session.number, wish.read)
             return actions.HashSegments(session.number, wish.read)
@@ -164,6 +165,7 @@ class SourceRequests:
             return actions.ConfirmFiles(session.number, wish.files)
         assert isinstance(wish, WantsFile)
         self._require_allowed(ticket, (wish.path,))
+        session.is_hashing = False
         headers = event.headers
         left_bytes = self._left_bytes(ticket)
         if left_bytes is not None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     import socket
     import ssl
 
+    from datacollect.net.hop_ends import HopEnd
     from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.loop import Loop
@@ -25,6 +26,8 @@ class AgentContext(Protocol):
     nonces : UsedNonces
     head_s : float
         How long a greeting may take, seconds.
+    connect_s : float
+        How long the next host may take to accept a connection, seconds.
     throttle : Throttle or None
         The limit of all that passes the agent.
     """
@@ -33,6 +36,7 @@ class AgentContext(Protocol):
     tls: ssl.SSLContext
     nonces: UsedNonces
     head_s: float
+    connect_s: float
     throttle: Throttle | None
 
     def tell(self, event: Event) -> None:
@@ -56,6 +60,9 @@ class AgentContext(Protocol):
 
     def tune(self, connection: socket.socket) -> None:
         """Set what all connections have in common."""
+
+    def hop_end(self, connection: socket.socket) -> HopEnd:
+        """Return what clients are told of this end of a connection."""
 
     def pipe_bytes(self) -> int:
         """Return how large pipes may be now."""

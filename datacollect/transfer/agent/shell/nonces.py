@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import threading
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, ProblemError
@@ -39,6 +40,7 @@ class UsedNonces:
 
     def __init__(self, path: Path, now_s: float) -> None:
         self._path = path
+        self._keeping = threading.Lock()
         try:
             self._number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -84,16 +86,17 @@ class UsedNonces:
         return {nonce: until_s for nonce, until_s in self._until_s.items() if until_s > now_s}
 
     def keep(self, nonce: str, until_s: float, now_s: float) -> None:
-        """Keep a nonce until its ticket has expired."""
-        try:
-            _write_whole(self._number, f"{until_s:.3f} {nonce}\n".encode())
-            self._until_s[nonce] = until_s
-            self._lines += 1
-            self._rewrite_if_long(now_s)
-        except OSError as error:
-            # What was written of a line would spoil the next one: all are written again.
-            self._lines = self._most_lines = 0
-            raise self._not_written(error) from None
+        """Keep a nonce until its ticket has expired; from any thread."""
+        with self._keeping:
+            try:
+                _write_whole(self._number, f"{until_s:.3f} {nonce}\n".encode())
+                self._until_s[nonce] = until_s
+                self._lines += 1
+                self._rewrite_if_long(now_s)
+            except OSError as error:
+                # What was written of a line would spoil the next one: all are written again.
+                self._lines = self._most_lines = 0
+                raise self._not_written(error) from None
 
     def close(self) -> None:
         """Let go of the file."""

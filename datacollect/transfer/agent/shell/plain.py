@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError
 from datacollect.net.addresses import addresses_of
-from datacollect.net.connect import ESTABLISHED
+from datacollect.net.connect import established
 from datacollect.net.fan_out import Begun
+from datacollect.net.hop_ends import FAR, NEAR
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.tcp_info import tcp_info
+from datacollect.net.tcp_options import reset_on_close
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.loop import READABLE, WRITABLE
-from datacollect.transfer.agent.shell.splicing import Relay, reset_on_close, send_refusal
+from datacollect.transfer.agent.shell.splicing import Relay, send_refusal
 
 if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
@@ -174,8 +176,9 @@ class PlainSession:
     def _establish(self, action: actions.Establish) -> None:
         assert self._far is not None
         try:
+            ends = {NEAR: self._shell.hop_end(self._near), FAR: self._shell.hop_end(self._far)}
             # A socket that has sent nothing yet takes this little at once.
-            self._near.send(ESTABLISHED)
+            self._near.send(established(ends))
             self._relay = Relay(
                 self._shell.loop,
                 self._near,

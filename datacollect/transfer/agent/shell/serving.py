@@ -217,7 +217,7 @@ class TlsSession:
         self._tls = self._http = None
         with suppress(OSError):
             self._plain.shutdown(socket.SHUT_WR)
-            _throw_away(self._plain)
+            throw_away(self._plain)
 
     def cut(self, why: str) -> None:
         """End the session from any thread: what waits in it fails."""
@@ -542,7 +542,7 @@ class TlsSession:
         self._send(block)
 
 
-def _throw_away(connection: socket.socket) -> None:
+def throw_away(connection: socket.socket) -> None:
     """Take what comes, for a while, until the other side has ended too."""
     until_s, left_bytes = time.monotonic() + LINGER_S, LINGER_BYTES
     block = bytearray(STEP_BYTES)

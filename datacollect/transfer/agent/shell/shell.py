@@ -8,23 +8,28 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.files.refusals import refusal_of
+from datacollect.net.hop_ends import hop_end
 from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
+from datacollect.net.tcp_options import keep_alive, set_buffers
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
 from datacollect.transfer.agent.shell.loop import READABLE, Loop
 from datacollect.transfer.agent.shell.plain import PlainSession
 from datacollect.transfer.agent.shell.serving import TlsSession
 from datacollect.transfer.agent.shell.splicing import pipe_bytes
+from datacollect.transfer.agent.shell.tunnelling import TunnelSession, asks_for_tunnel
 from datacollect.transfer.rates.throttle import Throttle
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
+    from datacollect.net.hop_ends import HopEnd
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.core import AgentCore
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.files import Folder
     from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.nonces import UsedNonces
+
+T = TypeVar("T")
 
 # Accepted in one go, before others get their turn.
 ACCEPTED_AT_ONCE = 64
@@ -59,6 +66,8 @@ class Shell:
         Takes a line.
     handlers : mapping
         See `handler_for`.
+    tunnel_tls : ssl.SSLContext, optional
+        Of tunnels; None: there are none.
     """
 
     def __init__(
@@ -71,12 +80,16 @@ class Shell:
         nonces: UsedNonces,
         log: Callable[[str], None],
         handlers: Mapping[str, Handler],
+        tunnel_tls: ssl.SSLContext | None = None,
     ) -> None:
         self._handlers = handlers
+        self._tunnel_tls = tunnel_tls
         self.loop = Loop(self._tick, self._failed)
         self.tls = tls
         self.nonces = nonces
         self.head_s = config.limits.head_s
+        self.connect_s = config.limits.connect_s
+        self._buffer_bytes = config.limits.buffer_bytes
         self.throttle = _throttle_of(config)
         self._core = core
         self._congestion = config.congestion
@@ -84,7 +97,7 @@ class Shell:
         self._listener: socket.socket | None = listener
         self._log = log
         self._lock = threading.Lock()
-        self._sessions: dict[int, PlainSession | TlsSession] = {}
+        self._sessions: dict[int, PlainSession | TlsSession | TunnelSession] = {}
         self._n_accepted = 0
         self._size_bytes = 0
         self._is_paused = False
@@ -115,6 +128,11 @@ class Shell:
         with self._lock:
             return self._core.serves_collectors
 
+    def look(self, at: Callable[[AgentCore], T]) -> T:
+        """Return what somebody sees who looks at the core, which stands still meanwhile."""
+        with self._lock:
+            return at(self._core)
+
     def forget(self, number: int) -> None:
         """A session has released all that it held."""
         self._sessions.pop(number, None)
@@ -124,30 +142,48 @@ class Shell:
         connection.setblocking(True)
         session = TlsSession(self, number, connection, self._folder)
         self._sessions[number] = session
+        run = partial(self._run_tls, session, number, connection)
         try:
-            threading.Thread(target=session.run, name=f"tls-{number}", daemon=True).start()
+            threading.Thread(target=run, name=f"tls-{number}", daemon=True).start()
         except RuntimeError:  # no more threads to be had
             connection.close()
             self.forget(number)
             self.tell(events.Ended(self.now(), number, "no thread to be had", is_failure=True))
 
+    def _run_tls(self, session: TlsSession, number: int, connection: socket.socket) -> None:
+        """Serve a client by what it offers to speak, in the thread of its session."""
+        tls = self._tunnel_tls
+        if tls is not None and asks_for_tunnel(connection, self.head_s):
+            tunnel = TunnelSession(self, number, connection, tls)
+            self._sessions[number] = tunnel
+            tunnel.run()
+        else:
+            session.run()
+
     def tune(self, connection: socket.socket) -> None:
         """Set what all connections have in common."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._buffer_bytes is not None:
+            set_buffers(connection, self._buffer_bytes)
         if self.throttle is not None:
             # What has come before it is its turn is little, and still enough for long round trips.
             most_bytes = int(self.throttle.most_bytes_per_s * WINDOW_S)
             window_bytes = min(max(most_bytes, LEAST_WINDOW_BYTES), MOST_WINDOW_BYTES)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes // 2)
+            asked_bytes = min(window_bytes // 2, self._buffer_bytes or window_bytes)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, asked_bytes)
             # A turn need not leave at once. What all connections share, the kernel does not know.
             with suppress(OSError):  # kernels before 4.13
                 set_pacing_rate(connection, self.throttle.most_bytes_per_s)
         # A peer that has vanished without a word is noticed within minutes.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        keep_alive(connection)
         if self._congestion is not None:
             connection.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion.encode()
             )
+
+    def hop_end(self, connection: socket.socket) -> HopEnd:
+        """Return what clients are told of this end of a connection."""
+        return hop_end(connection, self._buffer_bytes)
 
     def pipe_bytes(self) -> int:
         """Return how large pipes may be now; those of the other sessions follow."""
@@ -174,7 +210,7 @@ class Shell:
         if isinstance(action, actions.WriteLog):
             self._write(action.what, action.facts)
         elif isinstance(action, actions.StopListening):
-            self._stop_listening()
+            self.stop_listening()
         elif isinstance(action, actions.Exit):
             self.loop.finish()
         else:
@@ -223,7 +259,8 @@ class Shell:
                 return
         self._is_paused = False
 
-    def _stop_listening(self) -> None:
+    def stop_listening(self) -> None:
+        """Accept nobody any more."""
         if self._listener is not None:
             self.loop.forget(self._listener.fileno())
             self._listener.close()

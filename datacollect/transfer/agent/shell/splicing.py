@@ -10,13 +10,13 @@ import fcntl
 import os
 import select
 import socket
-import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 from datacollect.net.connect import refusal
 from datacollect.net.http_heads import MOST_HEAD_BYTES
+from datacollect.net.tcp_options import reset_on_close
 from datacollect.transfer.agent.core.greetings import MOST_GREETING_BYTES, Awaited, seen_of
 from datacollect.transfer.agent.shell.loop import BOTH_ON_CHANGE, FAILED, READABLE, WRITABLE
 
@@ -362,9 +362,3 @@ def send_refusal(connection: socket.socket, status: int, text: str) -> None:
         # Closing with something unread would reset the connection, and the refusal be lost.
         connection.shutdown(socket.SHUT_WR)
         connection.recv(MOST_HEAD_BYTES)
-
-
-def reset_on_close(connection: socket.socket) -> None:
-    """Let closing tell the other side that something was cut off."""
-    with suppress(OSError):  # not connected any more
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -215,7 +215,7 @@ def _source(
 
 def _require_no_backlogs(hosts: Any) -> None:
     for name, entry in hosts.items():
-        for key in ("backlog_bytes", "release_s"):
+        for key in ("backlog_bytes", "release_s", "produces_bytes_per_s", "made_bytes"):
             if key in entry:
                 raise ProblemError(
                     f"{join(join('hosts', name), key)}: what there is to collect is listed when "

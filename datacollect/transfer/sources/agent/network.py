@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.errors import IdentityError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop
-from datacollect.net.tickets import AHEAD_S, RELAY, SEALED, SOURCE, SPOOL, Ticket, sign_ticket
+from datacollect.net.tickets import (
+    AHEAD_S,
+    RELAY,
+    SEALED,
+    SOURCE,
+    SPOOL,
+    TUNNEL,
+    Ticket,
+    sign_ticket,
+)
 from datacollect.net.tls import client_context
+from datacollect.transfer.protocol.messages import STAYS
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 from datacollect.transfer.spool.conversation import Conversation
 
@@ -317,13 +327,43 @@ class Network:
             with suppress(TransferError):  # the next try finds out
                 self.ask(error.by, relays[: relays.index(error.by)])
 
+    def has_moved(self, name: str, relays: tuple[str, ...]) -> bool:
+        """Ask an agent its time again; whether its clock was set since it was asked last.
+
+        Raises
+        ------
+        TransferError
+            It does not say.
+        """
+        before = self.known.get(name)
+        ahead_s = self.ask(name, relays).clock_ahead_s
+        return before is None or abs(ahead_s - before.clock_ahead_s) > MOVED_S
+
     def features(self, name: str) -> tuple[str, ...]:
         """Return what an agent can do besides what all of them can."""
         contact = self.known.get(name)
         return () if contact is None else contact.facts.features
 
-    def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
-        """Return the relays of the route, each with its ticket."""
+    def tunnel_ticket(self, name: str, relays: tuple[str, ...], service: str) -> str:
+        """Return a ticket for one tunnel to a service."""
+        now_s = self._clock_ahead_s(name, relays) + time.monotonic()
+        ticket = Ticket(
+            issuer=self._key.public,
+            audience=name,
+            kind=TUNNEL,
+            collection=self.number,
+            issued_s=now_s,
+            expires_s=now_s + RELAY_TICKET_S,
+            via=relays,
+            egress=service,
+        )
+        return sign_ticket(ticket, self._key)
+
+    def hops(self, relays: tuple[str, ...], to: str, *, stays: bool = False) -> list[RelayHop]:
+        """Return the relays of the route, each with its ticket.
+
+        `stays`: the connection is to stay open however long nothing passes; older relays end it.
+        """
         hops = []
         for i, relay in enumerate(relays):
             egress = relays[i + 1] if i + 1 < len(relays) else to
@@ -342,6 +382,7 @@ class Network:
                 egress=egress,
                 most_sockets=self._connections,
                 agents=relays[: i + 1],
+                stays=stays and STAYS in self.features(relay),
             )
             hops.append(
                 RelayHop(relay, self._agents[relay].address, sign_ticket(ticket, self._key))

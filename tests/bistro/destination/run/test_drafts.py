@@ -18,8 +18,9 @@ from instances.events import key_of, owner_of, owners_signature
 from instances.how_many import many
 
 from datacollect.bistro.destination.counting import Draft, superseded
+from datacollect.bistro.destination.holdings import Upload
 from datacollect.bistro.destination.opening import Opener
-from datacollect.bistro.destination.register import Register, Upload
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run import destination_round
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.formats.custody.batches import ROW, row_of, sign_batch
@@ -70,7 +71,7 @@ class Drafts:
         batch = sign_batch(*(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north"))
         self.log = FlakyLog()
         self.register = Register(str(folder / "register"), self.event)
-        self.register.take_batch(batch)
+        self.register.held.take_batch(batch)
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),

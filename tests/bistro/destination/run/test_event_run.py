@@ -7,17 +7,20 @@ import select
 import signal
 import subprocess
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
-import pyrage
 import pytest
-from instances.agents import KEY
-from instances.bistros import rows_with_certificates, run_bistro
+from instances.bistros import run_bistro
 from instances.children import children_of, command_of
 from instances.events import key_of, ticket_of
-from instances.ports import free_port
-from instances.timestamping import WITHIN_S, World, until
+from instances.lost_destinations import world_with_destination
+from instances.timestamping import WITHIN_S, until
 
-from datacollect.bistro.destination.run.missing_list import LOGGED_WITHIN_S, LoggedEntries
+from datacollect.bistro.destination.run.logged_entries import (
+    LOGGED_WITHIN_S,
+    LoggedEntries,
+    read_over_http,
+)
 from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
@@ -33,29 +36,12 @@ from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import public_key_bytes, write_private_key
 
-IDENTITY = pyrage.x25519.Identity.generate()
-
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """One service, three witnesses, two bistros that do not run yet, a destination's file."""
     folder = tmp_path_factory.mktemp("world")
-    verdicts = {"key": key_of("verdicts").public, "url": f"https://localhost:{free_port()}"}
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        World(
-            folder,
-            bistros=rows_with_certificates(folder),
-            verdicts=verdicts,
-            recipients=[str(IDENTITY.to_public())],
-        ) as made,
-    ):
-        # Bistros close batches and segments sooner, so that nobody here waits for ten seconds.
-        patch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 1.0)
-        patch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 1.0)
-        (folder / "own.identity").write_text(f"{IDENTITY}\n")
-        write_private_key(folder / "verdicts.key", key_of("verdicts"))
-        write_private_key(folder / "collector.key", KEY)
+    with world_with_destination(folder, 1.0) as made:
         (folder / "tickets").mkdir()
         made.start_witnesses(0, 1, 2)
         made.start(0)
@@ -279,7 +265,7 @@ def test_entries_that_were_never_sent_are_known_after_the_deadline(world, person
     assert handed_in(person, "c.txt", b"kept back", "--commit-only") == 0
     (told,) = json.loads(capsys.readouterr().out)["files"]
     said = []
-    logs = LoggedEntries(world.trusting, said.append)
+    logs = LoggedEntries(partial(read_over_http, tls=world.trusting), said.append)
     event = world.event
     assert logs.known(event, event.latest_s) == frozenset()
     assert bytes.fromhex(told["entry"]) in logs.known(event, event.latest_s + LOGGED_WITHIN_S + 1)

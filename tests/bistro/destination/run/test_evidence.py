@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
@@ -24,7 +23,6 @@ from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.evidence import FRESH_FOR_S, files_not_here
 from datacollect.bistro.destination.run.kept_files import fault_of
-from datacollect.bistro.destination.run.missing_list import LoggedEntries
 from datacollect.bistro.destination.run.standing import STANDING_FILE, read_missing
 from datacollect.bistro.formats.event.amendments import read_amendment, sign_amendment
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment
@@ -233,7 +231,7 @@ def test_a_destination_counts_what_is_gone_from_its_disk(collected):
 
 def test_a_register_is_read_while_a_destination_writes_it(status, collected):
     with closing(Register(collected.place, EVENT)) as register:
-        register.take_lie("north", "It has lied.")
+        register.held.take_lie("north", "It has lied.")
         assert status()[0] == 0
 
 
@@ -261,16 +259,6 @@ def test_a_log_that_was_not_read_to_its_end_is_named(status, collected):
     collected.leave(unread=("https://s0.example",))
     code, said = status()
     assert (code, "https://s0.example: its log was not read" in said) == (1, True)
-
-
-def test_which_logs_were_not_read_is_known_and_again_after_an_extension():
-    logs = LoggedEntries(None, lambda _: None)
-    urls = tuple(each.url for each in EVENT.services)
-    assert logs.unread(EVENT) == urls
-    logs.known(EVENT, EVENT.latest_s)
-    logs._of_log = dict.fromkeys(urls, frozenset())
-    assert logs.unread(EVENT) == ()
-    assert logs.unread(replace(EVENT, deadline_s=EVENT.deadline_s + 60)) == urls
 
 
 def test_old_numbers_are_no_evidence_unless_a_destination_is_at_work(status, collected):

@@ -16,8 +16,8 @@ from bistro.destination.run.test_standing import ALL
 from datacollect.bistro.destination.run.overview_server import STATIC, TOKEN_FILE, overview_page
 from datacollect.bistro.destination.run.standing import LogStanding, write_standing
 from datacollect.errors import ProblemError
-from datacollect.net import live_page
-from datacollect.net.live_page import MOST_STREAMS
+from datacollect.pictures import live_page
+from datacollect.pictures.live_page import MOST_STREAMS
 
 
 @pytest.fixture

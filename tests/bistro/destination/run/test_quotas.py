@@ -22,11 +22,13 @@ from instances.entry_times import EntryTimes
 from instances.events import key_of, marked_by, owner_of, owners_signature, ticket_of
 from instances.how_many import many
 
+from datacollect.bistro.destination.holdings import Upload
 from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener
-from datacollect.bistro.destination.register import Register, Upload
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.destination.run.log_table import LogTable, joined
+from datacollect.bistro.destination.run.logged_entries import LoggedEntries
 from datacollect.bistro.destination.run.quotas import Quotas
 from datacollect.bistro.destination.run.standing import SETTLES_AFTER_S
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, row_of, sign_batch
@@ -41,6 +43,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.errors import TransferError
 
 QUOTA = 2
 EVENT = collecting_event(limits={"commitments_per_ticket": QUOTA})
@@ -61,13 +64,15 @@ class Logs:
     def table(self, event, now_s):
         if now_s <= event.latest_s:
             return joined(())
-        return joined(
-            LogTable(
-                np.array([entry for _, entry in rows], "S32"),
-                np.array([time_s for time_s, _ in rows], np.int64),
-            ).in_time(event.latest_s)
-            for name, rows in self.rows.items()
-            if name not in self.silent and rows
+        shown = [self.of(name) for name in self.rows.keys() - self.silent]
+        return joined(each.in_time(event.latest_s) for each in shown)
+
+    def of(self, name):
+        """Return what a service shows."""
+        rows = self.rows[name]
+        return LogTable(
+            np.array([entry for _, entry in rows], "S32"),
+            np.array([time_s for time_s, _ in rows], np.int64),
         )
 
     def unread(self, event):
@@ -118,6 +123,8 @@ class World:
     def __init__(self, folder, counts="last", never_came="another") -> None:
         self.event = replace(EVENT, counts=counts, never_came=never_came)
         self.folder, self.logs, self.log = folder, Logs(), KeptLog()
+        # How the destination knows logs, by its register.
+        self.reading = lambda _: self.logs
         self.drafts: list[Draft] = []
         self.pushed: dict[bytes, str] = {}
         self.last, self.n_batches = FIRST, 0
@@ -154,7 +161,7 @@ class World:
         )
         self.n_batches, self.last = self.n_batches + 1, batch.digest
         with self.register() as register:
-            register.take_batch(batch)
+            register.held.take_batch(batch)
             register.take_times([(draft.entry, draft.order[0])])
             upload = Upload("north", 1, code, draft.commitment)
             register.opened(upload, why, draft.ticket)
@@ -169,10 +176,10 @@ class World:
         with self.register() as register:
             quotas = Quotas(
                 self.event,
-                self.logs,
+                self.reading(register),
                 MarkKeys(EVENT, KEY),
                 TICKETS,
-                lambda since_s: not register.have_all_said(NAMES, since_s),
+                lambda since_s: not register.held.have_all_said(NAMES, since_s),
                 lambda: self.shown,
                 self.revoked_s,
             )
@@ -300,6 +307,31 @@ def test_a_service_that_is_silent_keeps_nobody_waiting_beyond_the_end(world):
     assert world.counting() == {drafts[1].entry}
 
 
+def test_a_service_that_is_silent_after_a_restart_takes_back_nothing(world):
+    """It was read once; what it has shown then is in the register, and no verdict is another."""
+    drafts = four_drafts(world)
+    names = dict(zip(EVENT.services, "ab", strict=True))
+
+    def read(service, event):
+        name = names[service]
+        if name in world.logs.silent:
+            raise TransferError("does not answer")
+        return world.logs.of(name)
+
+    world.reading = lambda register: LoggedEntries(read, lambda _: None, register.logs)
+    world.push(drafts[2])
+    world.round(OVER_S)
+    said = world.said()
+    assert said[drafts[2].entry] == (SUPERSEDED, drafts[1].entry.hex())
+    world.logs.silent = {"a"}
+    world.round(OVER_S + 1)
+    # Nor does one that is read anew for a later deadline, and shows less.
+    world.logs.silent, world.logs.rows["a"] = set(), []
+    world.event = replace(world.event, deadline_s=EVENT.deadline_s + 1)
+    world.round(OVER_S + 2)
+    assert world.said() == said
+
+
 def test_what_a_silent_service_had_proved_before_counts(world):
     """The register knows the times by which it collected, also where nobody shows them any more."""
     hidden = [world.commit(1, ("c", 1 + i)) for i in range(2)]
@@ -324,6 +356,18 @@ def test_a_draft_by_a_silent_service_stands_beside_the_only_one_that_is_shown(tm
     }
 
 
+def test_once_nothing_more_can_come_nobody_waits_for_what_is_still_fetched(world, monkeypatch):
+    """A bistro and an owner may have segments of a byte each fetched for days."""
+    drafts = four_drafts(world)
+    for draft in drafts:
+        world.push(draft)
+    monkeypatch.setattr(Destination, "_fetch", lambda *_: True)
+    world.round(DURING_S)
+    assert world.counting() == {each.entry for each in drafts}
+    world.round(OVER_S)
+    assert world.counting() == {drafts[1].entry}
+
+
 def test_one_tickets_drafts_touch_no_others(world):
     four_drafts(world)
     other = world.commit(2, ("b", 11))
@@ -336,6 +380,10 @@ def test_one_tickets_drafts_touch_no_others(world):
 def test_nothing_is_said_never_to_have_come_that_a_bistro_may_hold(world):
     draft, shown = world.commit(1, ("a", 10)), world.commit(2, ("a", 10))
     world.shown = {shown.entry}
+    only_said_once_all_bistros_have_spoken(world, draft)
+
+
+def only_said_once_all_bistros_have_spoken(world, draft):
     world.is_silent = True
     world.round(OVER_S)
     assert world.said() == {}
@@ -368,12 +416,7 @@ def test_what_came_by_the_logs_own_word_is_never_said_to_have_never_come(world):
 def test_what_came_whole_before_the_end_is_asked_for_once_more(world, whole_s):
     draft = world.commit(1, ("a", 10))
     world.round(whole_s)
-    world.is_silent = True
-    world.round(OVER_S)
-    assert world.said() == {}
-    world.is_silent = False
-    world.round(OVER_S)
-    assert world.said() == {draft.entry: (REFUSED, NEVER_CAME)}
+    only_said_once_all_bistros_have_spoken(world, draft)
 
 
 def test_a_bistro_that_came_whole_after_the_end_may_be_away_since(world):
@@ -423,7 +466,7 @@ def test_what_never_came_comes_no_more(world):
     assert before[later.entry] == (REFUSED, NEVER_CAME)
     world.push(later)
     with world.register() as register:
-        assert [*register.to_open()] == []
+        assert [*register.held.to_open()] == []
         assert register.known(later.entry).why == NEVER_CAME
     world.round(OVER_S)
     assert world.said() == before

@@ -22,7 +22,7 @@ from instances.events import (
 )
 
 from datacollect.bistro.formats.event.amendments import read_amendment, sign_amendment
-from datacollect.bistro.formats.event.draft import certificate_files, complete
+from datacollect.bistro.formats.event.draft import TIMES, certificate_files, complete
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.strength import cautions, withstands
 from datacollect.bistro.formats.log.checkpoints import log_key, witness_key
@@ -247,9 +247,28 @@ def test_drafts_may_say_local_times_where_the_time_zone_determines_them():
     with pytest.raises(ProblemError, match="skip 2027-03-14 02:30; write a later time"):
         event_of(opens="2027-03-14T02:30:00")
     # A wrong offset: the remedy, to leave it out, is taken.
-    with pytest.raises(ProblemError, match=r"must have the offset of timezone.*correct one"):
+    with pytest.raises(ProblemError, match=r"must have the offset of.*leave the offset out"):
         event_of(deadline="2027-04-15T23:59:59-05:00")
     assert event_of(**local).deadline_s == 1807847999
+
+
+def test_a_day_without_a_time_is_that_days_end_or_beginning():
+    found = event_of(opens="2027-01-02", deadline="2027-04-15", keep_until="2027-12-31")
+    assert found == event_of(
+        opens="2027-01-02T00:00:00",
+        deadline="2027-04-15T23:59:59",
+        keep_until="2027-12-31T23:59:59",
+    )
+
+
+def test_all_that_is_wrong_with_times_is_said_at_once():
+    with pytest.raises(ProblemError) as caught:
+        event_of(
+            deadline="2027-04-15T23:59:59-05:00",
+            collect_until="2027-13-01T00:00:00",
+            keep_until="2037-08-31T23:59:59-05:00",
+        )
+    assert [key in str(caught.value) for key in TIMES] == [False, True, True, True]
 
 
 def test_the_file_of_an_event_says_offsets():

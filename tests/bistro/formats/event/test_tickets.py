@@ -14,7 +14,9 @@ from datacollect.bistro.formats.event.tickets import (
     Ticket,
     admitted,
     new_ticket,
+    number_of,
     owned,
+    read_ticket,
 )
 from datacollect.errors import ProblemError, TicketError
 from datacollect.net.keys import PrivateKey, sign_token
@@ -124,3 +126,42 @@ def test_a_revoked_ticket_does_not_count():
 def test_only_the_organiser_makes_tickets():
     with pytest.raises(ProblemError, match="the key must be the organiser's"):
         new_ticket(EVENT, NUMBER, SEED, key_of("s0"))
+
+
+def test_a_link_is_short_and_brings_the_same_ticket(tmp_path):
+    """Of 96 bytes Base64 makes 128 letters; the rest stands in the event's file."""
+    number = number_of(TICKET.key.public)
+    ticket = new_ticket(EVENT, number, SEED, key_of("organiser"))
+    assert len(ticket.link) == len("#t=") + 128
+    assert Ticket.from_link(f"https://page.example/hand-in/{ticket.link}", EVENT) == ticket
+    path = tmp_path / "ann.link"
+    path.write_text(f"https://page.example/{ticket.link}\n")
+    assert read_ticket(path, EVENT) == ticket
+    assert owned(ticket, EVENT).id == number.hex()
+
+
+def test_a_link_carries_a_number_that_is_not_that_of_the_key():
+    assert number_of(TICKET.key.public) != NUMBER
+    assert len(TICKET.link) == len("#t=") + 150
+    assert Ticket.from_link(TICKET.link, EVENT) == TICKET
+
+
+@pytest.mark.parametrize("cut", [1, 3, 60, 128])
+def test_a_cut_link_is_called_so_and_shows_nothing(tmp_path, cut):
+    ticket = new_ticket(EVENT, number_of(TICKET.key.public), SEED, key_of("organiser"))
+    path = tmp_path / "ann.link"
+    path.write_text(f"https://page.example/{ticket.link[:-cut]}\n")
+    with pytest.raises(ProblemError, match=r"ann\.link: the link is damaged.*whole") as caught:
+        read_ticket(path, EVENT)
+    assert ticket.link[3:13] not in str(caught.value)
+
+
+def test_a_link_of_another_event_or_a_changed_one_does_not_count():
+    """What the organiser has signed names the event: read for another, nobody has signed it."""
+    ticket = new_ticket(EVENT, number_of(TICKET.key.public), SEED, key_of("organiser"))
+    other = replace(EVENT, id=bytes(32))
+    with pytest.raises(TicketError, match="signature"):
+        owned(Ticket.from_link(ticket.link, other), other)
+    first = "B" if ticket.link[3] != "B" else "C"
+    with pytest.raises(TicketError):
+        owned(Ticket.from_link(f"#t={first}{ticket.link[4:]}", EVENT), EVENT)

@@ -10,11 +10,9 @@ import hmac
 import secrets
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.errors import ProblemError
-from datacollect.net.fan_out import start_thread
+from datacollect.net.few_http import FewHandler, FewServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,9 +30,10 @@ STRICT = (
 LOOK_S = 1.0
 # So often something is sent that says nothing: who is gone is noticed.
 STILL_S = 15.0
-# Pages that are open at the same time; how long a request may take, and an answer where the browser
-# is busy.
-MOST_STREAMS, REQUEST_S, ANSWER_S = 16, 10.0, 120.0
+# Pages that are open at the same time.
+MOST_STREAMS = 16
+# How long pages get at the end to hear the last.
+LAST_S = 2.0
 
 
 class LivePage:
@@ -45,7 +44,7 @@ class LivePage:
     static : mapping of str to (bytes, str)
         By path, its content and its media type.
     news : callable
-        Called again and again for each page that is open.
+        Called again and again for each page that is open, and once more at the end.
     port : int
         0: any free one.
     policy : str
@@ -73,24 +72,12 @@ class LivePage:
         token: str | None = None,
     ) -> None:
         token = token or secrets.token_urlsafe(24)
-        try:
-            self._server = _Server(static, news, port, policy, token)
-        except OSError as error:
-            raise ProblemError(
-                f"--page {port}: {error.strerror}; choose another port; 0 is any free one"
-            ) from None
+        self._server = _Server(static, news, port, policy, token)
         self.url = f"http://127.0.0.1:{self._server.server_port}/#{token}"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="the page", daemon=True
-        )
 
     def __enter__(self) -> LivePage:
         """Begin; raise `TransferError` where there is no thread to be had."""
-        try:
-            start_thread(self._thread)
-        except BaseException:
-            self._server.server_close()
-            raise
+        self._server.__enter__()
         return self
 
     def __exit__(
@@ -99,17 +86,12 @@ class LivePage:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """End; pages that are open say that they are not connected."""
-        self._server.is_over.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        """End; pages that are open hear the last, and say that they are not connected."""
+        self._server.__exit__(kind, error, at)
+        self._server.wait_for_streams(LAST_S)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
+class _Server(FewServer):
     def __init__(
         self,
         static: Mapping[str, tuple[bytes, str]],
@@ -119,23 +101,33 @@ class _Server(ThreadingHTTPServer):
         token: str,
     ) -> None:
         self.static, self.news, self.policy, self.token = static, news, policy, token
-        self.is_over = threading.Event()
-        self.places = threading.BoundedSemaphore(MOST_STREAMS)
-        super().__init__(("127.0.0.1", port), _Handler)
+        self.n_streams, self.streams = 0, threading.Condition()
+        super().__init__(("127.0.0.1", port), _Handler, f"--page {port}")
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: browsers come and go."""
+    def enter_stream(self) -> bool:
+        """Take a place for a page; return whether there was one."""
+        with self.streams:
+            is_room = self.n_streams < MOST_STREAMS
+            self.n_streams += is_room
+            return is_room
+
+    def leave_stream(self) -> None:
+        """Give the place of a page back."""
+        with self.streams:
+            self.n_streams -= 1
+            self.streams.notify_all()
+
+    def wait_for_streams(self, most_s: float) -> None:
+        """Wait until no page is left, but not for ever."""
+        with self.streams:
+            self.streams.wait_for(lambda: self.n_streams == 0, most_s)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(FewHandler):
     server: _Server
-    timeout = REQUEST_S
-    server_version = "datacollect"
-    sys_version = ""
 
-    def do_GET(self) -> None:
-        """Answer a request."""
-        self.connection.settimeout(ANSWER_S)
+    def reply(self) -> None:
+        """Answer with a file of the page, or with what is new."""
         if self.path == "/events":
             self._stream()
         elif self.path in self.server.static:
@@ -144,41 +136,38 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(404, "text/plain", b"no such path\n")
 
-    def _answer(self, status: int, kind: str, data: bytes) -> None:
-        self._begin(status, kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("Content-Security-Policy", self.server.policy),
+            ("Referrer-Policy", "no-referrer"),
+        )
 
-    def _begin(self, status: int, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Security-Policy", self.server.policy)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cache-Control", "no-store")
+    def _answer(self, status: int, kind: str, data: bytes) -> None:
+        self.answer(status, kind, data, self._headers())
 
     def _stream(self) -> None:
         given = self.headers.get("Authorization", "").encode(errors="replace")
         if not hmac.compare_digest(given, f"Bearer {self.server.token}".encode()):
             self._answer(401, "text/plain", b"what follows # in the address lets in\n")
             return
-        if not self.server.places.acquire(blocking=False):
+        if not self.server.enter_stream():
             self._answer(503, "text/plain", b"too many pages are open; close some\n")
             return
         try:
-            self._begin(200, "text/event-stream")
+            self.server.keep(self.connection)
+            self.begin(200, "text/event-stream", self._headers())
             self.send_header("Connection", "close")
             self.end_headers()
             self._tell()
         finally:
-            self.server.places.release()
+            self.server.leave_stream()
 
     def _tell(self) -> None:
-        """Send what is new, each time that something is."""
+        """Send what is new, each time that something is, and what is in the end."""
         told: dict[str, Any] = {}
         said_s = time.monotonic()
-        while not self.server.is_over.is_set():
+        while True:
+            is_over = self.server.is_over.is_set()
             text = self.server.news(told)
             if text is not None:
                 self.wfile.write(f"data: {text}\n\n".encode())
@@ -186,7 +175,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b": still here\n\n")
             if text is not None or time.monotonic() - said_s > STILL_S:
                 said_s = time.monotonic()
+            if is_over:
+                return
             self.server.is_over.wait(LOOK_S)
-
-    def log_message(self, *_: object) -> None:
-        """Write no log: who looks at a page of one's own is nobody's business."""

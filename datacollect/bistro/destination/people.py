@@ -1,0 +1,276 @@
+"""The organiser's table: who has handed in what, what became of it, and who has nothing yet.
+
+The register knows entries and numbers of tickets; the organiser's list knows whose these are. What
+is called collected lies on this disk, as long as it was written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
+from datacollect.bistro.destination.run.kept_files import FILES, fault_of
+from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
+from datacollect.bistro.formats.event.marks import MarkedEntries
+from datacollect.files.held_folder import not_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from datacollect.bistro.destination.marking import MarkKeys
+    from datacollect.bistro.destination.missing import Missing
+    from datacollect.bistro.destination.place import Place
+    from datacollect.bistro.destination.register_reading import Row
+
+# What became of a draft, the best first: a person's state is that of the best one.
+HERE = "collected"
+NOT_HERE = "collected, and not here"
+HELD = "held, not collected yet"
+PROMISED = "timestamp, not sent yet"
+REFUSED = "refused"
+TOO_LATE = "late"
+DROPPED = "superseded"
+NOTHING = "nothing yet"
+STATES = (HERE, NOT_HERE, HELD, PROMISED, REFUSED, TOO_LATE, DROPPED, NOTHING)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One file of somebody's, and what became of it.
+
+    Attributes
+    ----------
+    entry : bytes
+    state : str
+        One of `STATES`.
+    name : str
+        As the person calls it; empty as long as it is sealed.
+    why : str
+        Of what is refused.
+    time_s : int or None
+        By when logs prove it, seconds since 1970.
+    late_s : int or None
+        How much later than the deadline; None: it is in time, or its time is not known.
+    bistros : tuple of str
+        Who holds it, of what is not collected.
+    file : str or None
+        Below the destination's ``files``.
+    """
+
+    entry: bytes
+    state: str
+    name: str = ""
+    why: str = ""
+    time_s: int | None = None
+    late_s: int | None = None
+    bistros: tuple[str, ...] = ()
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """What somebody has handed in: all drafts, by the time at which they were proved."""
+
+    person: str
+    group: str = ""
+    email: str = ""
+    drafts: tuple[Draft, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """State of the best of the drafts."""
+        return min((each.state for each in self.drafts), key=STATES.index, default=NOTHING)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "person": self.person,
+            "group": self.group,
+            "email": self.email,
+            "state": self.state,
+            "files": [
+                {
+                    "entry": each.entry.hex(),
+                    "name": each.name,
+                    "state": each.state,
+                    "why": each.why,
+                    "time_s": each.time_s,
+                    "late_s": each.late_s,
+                    "bistros": list(each.bistros),
+                    "file": None if each.file is None else f"{FILES}/{each.file}",
+                }
+                for each in self.drafts
+            ],
+        }
+
+
+def handed_in(
+    people: Iterable[HandedIn],
+    tickets: Mapping[str, str],
+    rows: Iterable[Row],
+    missing: Iterable[Missing],
+    here: Place,
+    folder: Path,
+    *,
+    latest_s: int,
+    marks: MarkKeys | None = None,
+    ticket_keys: Mapping[str, str] | None = None,
+) -> list[HandedIn]:
+    """Return what each of the people has handed in, in their order.
+
+    Parameters
+    ----------
+    people : iterable of HandedIn
+        Without drafts.
+    tickets : mapping of str to str
+        Whose each number of a ticket is.
+    rows : iterable of Row
+        Of the register.
+    missing : iterable of Missing
+        What is not here, of what logs or bistros have.
+    here : Place
+        This machine, and the destination's folder.
+    folder : Path
+        That folder.
+    latest_s : int
+        Until when entries are in time.
+    marks, ticket_keys : optional
+        By which it is found whose a timestamp is that nothing was sent for: the destination's, and
+        the public keys of tickets by their numbers.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    drafts: dict[str, list[Draft]] = defaultdict(list)
+    known = set()
+    for row in rows:
+        known.add(row.entry)
+        if row.ticket in tickets:
+            drafts[tickets[row.ticket]].append(_draft(row, here, folder, latest_s))
+    bare = [each.entry for each in missing if each.kind == WITHOUT_UPLOAD]
+    # Of these the register knows when, and nobody has said whose they are.
+    for entry, ticket in _marked(bare, marks, ticket_keys or {}).items():
+        if ticket in tickets:
+            drafts[tickets[ticket]].append(Draft(entry, PROMISED))
+    return [
+        replace(each, drafts=tuple(sorted(drafts[each.person], key=lambda one: one.time_s or 0)))
+        for each in people
+    ]
+
+
+def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
+    late_s = None
+    if row.time_s is not None and row.time_s > latest_s:
+        late_s = row.time_s - latest_s
+    name = "" if row.file is None else row.file.rpartition("/")[2]
+    draft = Draft(row.entry, HELD, name, "", row.time_s, late_s, row.bistros, row.file)
+    if row.word == COLLECTED:
+        kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
+        is_here = row.file is not None and fault_of(folder, row.file, kept) is None
+        return replace(draft, state=HERE if is_here else NOT_HERE)
+    if row.word == SUPERSEDED:
+        return replace(draft, state=DROPPED)
+    if row.word:
+        return replace(draft, state=TOO_LATE if row.why == LATE else REFUSED, why=row.why)
+    if late_s is not None:
+        return replace(draft, state=TOO_LATE)
+    return draft if row.bistros else replace(draft, state=PROMISED)
+
+
+def _marked(
+    entries: Sequence[bytes], marks: MarkKeys | None, ticket_keys: Mapping[str, str]
+) -> dict[bytes, str]:
+    """Return of which tickets entries are, as far as their marks say."""
+    if not entries or marks is None:
+        return {}
+    marked = MarkedEntries(np.array(entries, dtype="S32"))
+    found = {}
+    for ticket, key in ticket_keys.items():
+        mark = marks.of(key)
+        if mark is not None:
+            found.update({entries[i]: ticket for i in marked.of(mark).tolist()})
+    return found
+
+
+def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
+    """Make ``INTO/PERSON/NAME`` for each collected file, links to where it lies; return how many.
+
+    A link that is there and leads elsewhere is made anew; what is no link is left alone, and the
+    file gets another name.
+
+    Parameters
+    ----------
+    people : iterable of HandedIn
+        ``person`` names a folder: `datacollect.bistro.organiser.roster.file_stem` of the name.
+    folder : Path
+        Of the destination.
+    into : Path
+
+    Raises
+    ------
+    NotWrittenError
+        The links cannot be made.
+    """
+    n_made = 0
+    try:
+        for each in people:
+            taken: set[str] = set()
+            for draft in each.drafts:
+                if draft.state != HERE or draft.file is None:
+                    continue
+                place = into / each.person
+                place.mkdir(parents=True, exist_ok=True)
+                target = os.path.relpath(folder.absolute() / FILES / draft.file, place.absolute())
+                _link(place, draft.name, target, taken)
+                n_made += 1
+    except OSError as error:
+        raise not_written(into, error) from error
+    return n_made
+
+
+def _link(place: Path, name: str, target: str, taken: set[str]) -> None:
+    stem, dot, ending = name.rpartition(".")
+    for n in range(1, 10_000):
+        called = name if n == 1 else f"{stem} ({n}).{ending}" if dot and stem else f"{name} ({n})"
+        path = place / called
+        is_others = path.exists() and not path.is_symlink()
+        if called.casefold() in taken or is_others:
+            continue
+        taken.add(called.casefold())
+        with suppress(OSError):
+            if str(path.readlink()) == target:
+                return
+            path.unlink()
+        path.symlink_to(target)
+        return
+
+
+def counted(people: Iterable[HandedIn]) -> dict[str, int]:
+    """Return how many people are in which state, the best first.
+
+    >>> counted([HandedIn("Ann"), HandedIn("Bob")])
+    {'nothing yet': 2}
+    """
+    states = [each.state for each in people]
+    return {state: n for state in STATES if (n := states.count(state))}
+
+
+# What is refused without the person's doing is no reason to remind; these two are.
+def lacks_upload(one: HandedIn) -> bool:
+    """Whether somebody has nothing that is on its way: no file, or a timestamp alone.
+
+    >>> lacks_upload(HandedIn("Ann")), lacks_upload(HandedIn("Bob", drafts=(Draft(b"", HELD),)))
+    (True, False)
+    """
+    return one.state in (NOTHING, PROMISED) or all(
+        each.state == REFUSED and each.why == NEVER_CAME for each in one.drafts
+    )

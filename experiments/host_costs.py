@@ -1,0 +1,239 @@
+"""What predictions of this machine are worth: each beside a measurement, with the load meanwhile.
+
+    python experiments/host_costs.py                  # all rows, some four minutes
+    python experiments/host_costs.py --only udp       # or connections, pull, calibrate
+
+Datagrams, TCP and TLS are calibrated with two sizes and predicted for others, which another run or
+other repeats have measured. A pull over loopback is predicted by a profile of the same machine: the
+agent that sends and the pull share its processors. Everything but datagrams needs an idle machine:
+others' time is counted, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS
+from datacollect.machine.profile import HostProfile, host_profile
+from datacollect.measuring.hosts import datagrams, two_ends
+from datacollect.measuring.hosts.processor_times import ProcessorTimes
+from datacollect.measuring.hosts.repeats import line_through
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PROGRAM = (sys.executable, "-m", "datacollect")
+# The ends are calibrated, what lies between is predicted.
+SIZES = {
+    TCP: (2**14, 2**15, 2**16, 2**17, 2**18, 2**19),
+    TLS: (2**16, 2**18, 2**19, 2**20, 2**22, 2**24),
+}
+GIB_PULLED = 2
+
+
+class Row(NamedTuple):
+    """A row of the table: what, what it came to, what it is to reach, and the load."""
+
+    what: str
+    came: str
+    wanted: str
+    load: float
+
+
+class Pulled(NamedTuple):
+    """A pull beside its prediction."""
+
+    predicted_bytes_per_s: float
+    bytes_per_s: float
+    load: float
+
+    @property
+    def error(self) -> float:
+        """By which part the prediction is too high."""
+        return self.predicted_bytes_per_s / self.bytes_per_s - 1
+
+
+def load() -> float:
+    """Return what others keep busy now, a part of all processors."""
+    return ProcessorTimes().others(0.5)
+
+
+def errors_in_words(errors: Sequence[float]) -> str:
+    """Write the median and the worst of errors."""
+    sizes = [abs(error) for error in errors]
+    return f"median {median(sizes):.1%}, worst {max(sizes):.1%} of {len(sizes)}"
+
+
+def udp_rows(folder: Path) -> list[Row]:
+    """Calibrate with two sizes, predict six of another run."""
+    program = datagrams.compiled(folder)
+    if program is None:
+        return [Row("UDP", "there is no C compiler", "median 5 %, worst 12 %", load())]
+
+    def over_loopback() -> datagrams.Bursts:
+        return datagrams.run_program([str(program), "127.0.0.1", "2"], 2.0)
+
+    def over_veth() -> datagrams.Bursts:
+        cores = two_ends.processors_of_ends()
+        wanted = two_ends.Wanted("datagrams", 2.0, True, cores, program=str(program))
+        found = two_ends.between_two_ends(wanted)
+        return {int(size): bursts for size, bursts in found.items()}
+
+    runs: dict[str, Callable[[], datagrams.Bursts]] = {"loopback": over_loopback}
+    if two_ends.why_not_apart() is None:
+        runs["veth"] = over_veth
+    rows = []
+    for over, run in runs.items():
+        before, calibration, judged = load(), run(), run()
+        errors = []
+        for end in (0, 1):
+            line = datagrams.line_of(calibration, end)
+            for size in datagrams.SIZES:
+                if size not in (datagrams.SMALL, datagrams.LARGE):
+                    least_s = min(burst[end] for burst in judged[size]) * 1e-9
+                    errors.append(line.at(size) / least_s - 1)
+        what = f"UDP over {over}, two sizes calibrated, six predicted, another run"
+        came = errors_in_words(errors)
+        rows.append(Row(what, came, "median 5 %, worst 12 %", max(before, load())))
+    return rows
+
+
+def connection_rows(folder: Path, seconds: float) -> list[Row]:
+    """Calibrate with two sizes of calls and requests, predict four others."""
+    cases = tuple((kind, size, 1) for kind, sizes in SIZES.items() for size in sizes)
+    apart = two_ends.why_not_apart() is None
+    cores = two_ends.processors_of_ends()
+    wanted = two_ends.Wanted("connections", seconds, apart, cores, folder=str(folder), cases=cases)
+    before, seen = load(), two_ends.between_two_ends(wanted)
+    rows, busy = [], max(before, load())
+    for kind, sizes in SIZES.items():
+        errors = []
+        for column in ("sender_s", "receiver_s"):
+            taken = {
+                size: median(
+                    row[column] / row["n_bytes"] * size
+                    for row in seen
+                    if (row["kind"], row["unit_bytes"]) == (kind, size)
+                )
+                for size in sizes
+            }
+            line = line_through({size: taken[size] for size in (sizes[0], sizes[-1])})
+            errors += [line.at(size) / taken[size] - 1 for size in sizes[1:-1]]
+        what = f"{kind.upper()}, two settings calibrated, four predicted, five repeats"
+        rows.append(Row(what, errors_in_words(errors), "median 15 %, idle", busy))
+    return rows
+
+
+def predicted_on_one_machine(profile: HostProfile) -> float:
+    """Return the rate of a pull whose agent is on the same machine: both share its processors."""
+    parts = profile.parts
+    costs = [parts.cost(TLS, RECEIVES), parts.cost(DISK, RECEIVES)]
+    if costs[0] is not None and costs[0].end != BOTH:
+        costs.append(parts.cost(TLS, SENDS))
+    found = [cost for cost in costs if cost is not None]
+    assert len(found) == len(costs), profile.refused
+    of_processors = parts.processors / sum(cost.s_per_byte() for cost in found)
+    disk = parts.rate(DISK)
+    return min(of_processors, disk.bytes_per_s if disk is not None else of_processors)
+
+
+def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulled:
+    """Pull over loopback from an agent on this machine; return it beside its prediction."""
+    served = folder / "served"
+    served.mkdir()
+    n_bytes = int(gib * GIB)
+    with (served / "bytes").open("wb") as file:
+        for _ in range(n_bytes // 2**24):
+            file.write(os.urandom(2**24))
+    key = said("keys", "new", str(folder / "key")).split()[-1]
+    (folder / "agent.toml").write_text(
+        'format = "datacollect-agent/1"\nname = "S"\nlisten = "127.0.0.1:0"\n'
+        f'collectors = ["{key}"]\nserve = "served"\n'
+    )
+    command = (*PROGRAM, "agent", str(folder / "agent.toml"), "--json")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as agent:
+        try:
+            assert agent.stdout is not None
+            facts = json.loads(agent.stdout.readline())
+            (folder / "collection.toml").write_text(
+                'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n'
+                f'[agents.S]\nurl = "{facts["url"]}"\nfingerprint = "{facts["fingerprint"]}"\n'
+            )
+            os.sync()
+            before = load()
+            words = ("pull", str(folder / "collection.toml"), "--into", str(folder / "into"))
+            answer = json.loads(said(*words, "--json", "--quiet"))
+            busy = max(before, load())
+        finally:
+            agent.terminate()
+    assert answer["complete"], answer
+    return Pulled(predicted_on_one_machine(profile), n_bytes / answer["makespan_s"], busy)
+
+
+def said(*words: str) -> str:
+    """Run a command of ours; return what it prints."""
+    done = subprocess.run([*PROGRAM, *words], check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout
+
+
+def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
+    """Calibrate this machine, however busy; return the profile, and what that took."""
+    path, begun_s = folder / "PROFILE.toml", time.monotonic()
+    said("host", "calibrate", "-o", str(path), "--seconds", f"{seconds:g}", "--anyway", "--quiet")
+    took_s = time.monotonic() - begun_s
+    profile = host_profile(path)
+    wanted = "90 s, 1 GB" if seconds == 60 else "1.5 times as long, 1 GB"
+    row = Row(f"calibrate --seconds {seconds:g}", f"{took_s:.0f} s", wanted, profile.parts.load)
+    return profile, row
+
+
+def pull_row(folder: Path, profile: HostProfile) -> Row:
+    """Pull beside its prediction."""
+    found = pulled(folder, profile)
+    came = (
+        f"{8e-9 * found.predicted_bytes_per_s:.2f} Gbit/s predicted, "
+        f"{8e-9 * found.bytes_per_s:.2f} came: {found.error:+.0%}"
+    )
+    busy = max(found.load, profile.parts.load)
+    return Row(f"predict of a pull of {GIB_PULLED} GiB over loopback", came, "± 20 %, idle", busy)
+
+
+def main() -> None:
+    """Measure, and print a row for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("udp", "connections", "pull", "calibrate"))
+    parser.add_argument("--seconds", type=float, default=60.0, help="of a calibration")
+    parser.add_argument("--folder", type=Path, help="on the disk that is measured")
+    given = parser.parse_args()
+    print("| what | came | at least | others busy |\n|---|---|---|--:|", flush=True)
+
+    def show(*rows: Row) -> None:
+        for row in rows:
+            print(f"| {row.what} | {row.came} | {row.wanted} | {row.load:.0%} |", flush=True)
+
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        folder = Path(name)
+        if given.only in (None, "udp"):
+            show(*udp_rows(folder))
+        if given.only in (None, "connections"):
+            show(*connection_rows(folder, given.seconds))
+        if given.only in (None, "pull", "calibrate"):
+            profile, row = calibrated(folder, given.seconds)
+            show(row)
+            if given.only != "calibrate":
+                show(pull_row(folder, profile))
+
+
+if __name__ == "__main__":
+    main()

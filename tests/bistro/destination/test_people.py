@@ -1,0 +1,215 @@
+"""The organiser's table: whose each file is, what became of it, who has nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from instances.collected import EVENT, EVENT_DATA, Collected
+from instances.events import key_of
+
+from datacollect.bistro.destination.losses import KeptFile
+from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
+from datacollect.bistro.destination.people import (
+    DROPPED,
+    HELD,
+    HERE,
+    NOT_HERE,
+    NOTHING,
+    PROMISED,
+    REFUSED,
+    TOO_LATE,
+    Draft,
+    HandedIn,
+    counted,
+    handed_in,
+    lacks_upload,
+    link_files,
+)
+from datacollect.bistro.destination.people_list import PeopleList, write_csv, write_html
+from datacollect.bistro.destination.place import Place
+from datacollect.bistro.destination.register_reading import Row
+from datacollect.bistro.formats.custody.verdicts import NEVER_CAME
+from datacollect.commands.main import run
+from datacollect.net.keys import write_private_key
+
+LATEST_S = 1000
+TICKETS = {"01": "Ann", "02": "Bob", "03": "Ann"}
+
+
+def entry_of(number):
+    return bytes([number]) * 32
+
+
+@pytest.fixture
+def here(tmp_path):
+    return Place.of(tmp_path)
+
+
+def row(number, ticket="01", word="", why="", time_s=900, file=None, bistros=(), kept=()):
+    return Row(entry_of(number), time_s, word, why, True, file, tuple(bistros), tuple(kept), ticket)
+
+
+def found(tmp_path, here, rows, people=("Ann", "Bob", "Eve"), missing=()):
+    return handed_in(
+        map(HandedIn, people), TICKETS, rows, missing, here, tmp_path, latest_s=LATEST_S
+    )
+
+
+def collected(tmp_path, here, number, name="a.pdf", data=b"123", ticket="01"):
+    file = f"{entry_of(number).hex()}/{name}"
+    path = tmp_path / "files" / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    kept = ((here, KeptFile(file, len(data), None)),)
+    return row(number, ticket, "collected", file=file, kept=kept)
+
+
+def test_who_has_nothing_stands_there_too(tmp_path, here):
+    """Of two tickets of one person all files count; a ticket that nobody names is nobody's."""
+    rows = [
+        collected(tmp_path, here, 1),
+        row(2, "03", bistros=["north"]),
+        row(3, "99", bistros=["north"]),
+    ]
+    ann, bob, eve = found(tmp_path, here, rows)
+    assert [draft.state for draft in ann.drafts] == [HERE, HELD]
+    assert (ann.state, bob.state, eve.state) == (HERE, NOTHING, NOTHING)
+    assert ann.drafts[0].name == "a.pdf"
+    assert counted([ann, bob, eve]) == {HERE: 1, NOTHING: 2}
+
+
+def test_what_is_called_collected_lies_here(tmp_path, here):
+    rows = [collected(tmp_path, here, n, ticket=ticket) for n, ticket in ((1, "01"), (2, "02"))]
+    (tmp_path / "files" / rows[0].file).unlink()
+    (tmp_path / "files" / rows[1].file).write_bytes(b"short")
+    ann, bob, _ = found(tmp_path, here, rows)
+    assert (ann.state, bob.state) == (NOT_HERE, NOT_HERE)
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "late_s"),
+    [
+        (row(1, time_s=LATEST_S, bistros=["north"]), HELD, None),
+        (row(1, time_s=LATEST_S + 60, bistros=["north"]), TOO_LATE, 60),
+        (row(1, word="refused", why="does not open"), REFUSED, None),
+        (row(1, word="refused", why="is late", time_s=1060), TOO_LATE, 60),
+        (row(1, word="superseded", why="ab" * 32), DROPPED, None),
+        (row(1), PROMISED, None),
+    ],
+)
+def test_each_draft_has_one_state(tmp_path, here, one, state, late_s):
+    ann, *_ = found(tmp_path, here, [one])
+    (draft,) = ann.drafts
+    assert (draft.state, draft.late_s) == (state, late_s)
+
+
+def test_a_person_is_as_far_as_the_best_draft():
+    drafts = [Draft(entry_of(n), state) for n, state in enumerate((DROPPED, REFUSED, HERE))]
+    assert HandedIn("Ann", drafts=tuple(drafts)).state == HERE
+    assert HandedIn("Ann", drafts=tuple(drafts[:2])).state == REFUSED
+
+
+def test_who_lacks_a_file_is_reminded_and_nobody_else():
+    def one(*drafts):
+        return HandedIn("Ann", drafts=drafts)
+
+    assert lacks_upload(one())
+    assert lacks_upload(one(Draft(b"", PROMISED)))
+    assert lacks_upload(one(Draft(b"", REFUSED, why=NEVER_CAME)))
+    assert not lacks_upload(one(Draft(b"", HELD)))
+    assert not lacks_upload(one(Draft(b"", REFUSED, why="does not open"), Draft(b"", HERE)))
+
+
+def test_what_is_missing_otherwise_is_no_timestamp_of_anybody(tmp_path, here):
+    missing = [Missing(entry_of(1), WITHOUT_DATA), Missing(entry_of(2), WITHOUT_UPLOAD)]
+    ann, *_ = found(tmp_path, here, [], missing=missing)
+    assert ann.drafts == ()
+
+
+def test_links_bear_the_names_that_people_gave(tmp_path, here):
+    """Two of one name stand beside each other; made again nothing changes; no file is lost."""
+    rows = [collected(tmp_path, here, n, data=bytes([n])) for n in (1, 2)]
+    people = found(tmp_path, here, rows)
+    into = tmp_path / "by person"
+    assert link_files(people, tmp_path, into) == 2
+    names = {path.name: path.read_bytes() for path in (into / "Ann").iterdir()}
+    assert names == {"a.pdf": b"\1", "a (2).pdf": b"\2"}
+    assert link_files(people, tmp_path, into) == 2
+    assert len([*(into / "Ann").iterdir()]) == 2
+    (into / "Ann" / "a.pdf").unlink()
+    (into / "Ann" / "a.pdf").write_bytes(b"somebody's own")
+    assert link_files(people, tmp_path, into) == 2
+    names = {path.name: path.read_bytes() for path in (into / "Ann").iterdir()}
+    assert names == {"a.pdf": b"somebody's own", "a (2).pdf": b"\1", "a (3).pdf": b"\2"}
+
+
+@pytest.fixture
+def event_list(tmp_path):
+    made = Collected(tmp_path / "out")
+    draft = Draft(entry_of(1), HERE, "=1+1.pdf", time_s=EVENT.deadline_s, file="ab/=1+1.pdf")
+    late = Draft(entry_of(2), TOO_LATE, time_s=EVENT.deadline_s + 90, late_s=90, bistros=("north",))
+    people = (
+        HandedIn("Ann <b>", "7a", "ann@x.example", (draft, late)),
+        HandedIn("@Bob"),
+    )
+    return PeopleList(EVENT, made.standing, people, tmp_path / "out")
+
+
+def test_the_table_has_a_row_for_each_file_and_no_formulas(event_list, tmp_path):
+    path = tmp_path / "collected.csv"
+    write_csv(event_list, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert [(one["person"], one["state"], one["late_s"]) for one in rows] == [
+        ("Ann <b>", "collected", ""),
+        ("Ann <b>", "late", "90"),
+        ("'@Bob", "nothing yet", ""),
+    ]
+    assert rows[0]["file_name"] == "'=1+1.pdf"
+    assert rows[0]["file"] == "files/ab/=1+1.pdf"
+    assert not [cell for one in rows for cell in one.values() if cell[:1] in tuple("=+-@")]
+
+
+def test_the_page_shows_text_and_links(event_list, tmp_path):
+    path = tmp_path / "collected.html"
+    write_html(event_list, path)
+    text = path.read_text()
+    assert "Ann &lt;b&gt; (7a)" in text
+    assert "late by 1 min 30 s" in text
+    assert 'href="file://' in text
+    assert "<b>" not in text.replace("<body", "")
+
+
+def test_the_command_says_who_has_nothing(tmp_path, monkeypatch, capsys):
+    """Of an open event no ticket names anybody: files are of nobody, and everybody lacks one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "event.toml").write_bytes(EVENT_DATA)
+    made = Collected(tmp_path / "out")
+    made.leave(event_file=str(tmp_path / "event.toml"))
+    write_destination(tmp_path)
+    (tmp_path / "tickets").mkdir()
+    (tmp_path / "tickets" / "tickets.csv").write_text(
+        f"person,ticket,token_sha256\nAnn,{'01' * 16},{'ab' * 32}\n"
+    )
+    assert run(["event", "list", "destination.toml", "--tickets", "tickets", "--json"]) == 1
+    tree = json.loads(capsys.readouterr().out)
+    assert tree["people"] == [
+        {"person": "Ann", "group": "", "email": "", "state": NOTHING, "files": []}
+    ]
+    assert run(["event", "list", "destination.toml", "--tickets", "tickets"]) == 1
+    assert "1 nothing yet" in capsys.readouterr().out
+    assert run(["event", "list", "destination.toml"]) == 2
+    assert "--tickets DIR" in capsys.readouterr().err
+
+
+def write_destination(folder):
+    for name in ("dest", "collector"):
+        write_private_key(folder / f"{name}.key", key_of(name))
+    (folder / "destination.toml").write_text(
+        'format = "datacollect-destination/1"\nkey = "dest.key"\ncollector = "collector.key"\n'
+        'folder = "out"\n'
+        'identities = ["identity.txt"]\n'
+    )

@@ -1,0 +1,103 @@
+"""Calibration with probes of ours: what is refused, what is marked, what is kept."""
+
+from __future__ import annotations
+
+import pytest
+from instances.host_profiles import cost, rate
+
+from datacollect.errors import ProblemError, TransferError
+from datacollect.measuring.hosts.calibrating import Probes, calibrated
+
+
+def probes(*loads, **changed):
+    """Return probes beside others who are as busy as `loads` say, one after the other."""
+    left = list(loads)
+    made = {
+        "others": lambda: left.pop(0) if len(left) > 1 else left[0],
+        "memory": lambda _, look: [rate("memory", 5.0, load=look())],
+        "blake3": lambda load: cost("blake3", "both", 0.25, load=load),
+        "datagrams": lambda _: ([cost("udp", "sends", 0.1)], {}),
+        "connections": lambda _: (
+            [cost("tcp", "receives", 0.5), cost("tls", "receives", 3.0)],
+            [rate("tcp", 2.0)],
+            {},
+        ),
+        "disk": lambda *_: ([cost("disk", "receives", 2.0)], [rate("disk", 0.5)], {"fio": "x"}),
+    }
+    return Probes(**{**made, **changed})
+
+
+def kept(profile):
+    return {each.work for each in profile.parts.costs}
+
+
+ALWAYS = {"udp", "blake3"}
+
+
+def test_an_idle_machine_tells_all():
+    profile = calibrated("/", 60, probes=probes(0.03))
+    assert kept(profile) == {*ALWAYS, "tcp", "tls", "disk"}
+    assert profile.refused == {}
+    assert profile.parts.load == 0.03
+    assert not any(each.forced for each in profile.parts.costs)
+    assert profile.seen["fio"] == "x"
+
+
+def test_a_busy_machine_is_refused_what_it_would_spoil_each_by_name():
+    profile = calibrated("/", 60, probes=probes(0.34))
+    assert kept(profile) == ALWAYS
+    assert [each.of for each in profile.parts.rates] == ["memory"]
+    assert profile.refused.keys() == {"tcp", "tls", "disk"}
+    assert "others keep 34% of the processors busy, and at most 10%" in profile.refused["tls"]
+
+
+def test_anyway_it_is_measured_and_marked_and_predictions_carry_the_mark():
+    profile = calibrated("/", 60, anyway=True, probes=probes(0.34))
+    assert kept(profile) == {*ALWAYS, "tcp", "tls", "disk"}
+    assert {each.work for each in profile.parts.costs if each.forced} == {"tcp", "tls", "disk"}
+    found = profile.receives(tls=True, to_disk=True)
+    assert found.was_busy
+    assert found.load == 0.34
+
+
+def test_who_comes_in_the_middle_spoils_it_as_well():
+    """Idle when TCP begins, busy when it has ended."""
+    profile = calibrated("/", 60, probes=probes(0.0, 0.0, 0.0, 0.0, 0.5))
+    assert {"tcp", "tls", "disk"} == profile.refused.keys()
+
+
+def test_a_tenth_is_idle_enough():
+    assert calibrated("/", 60, probes=probes(0.1)).refused == {}
+
+
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail
+
+
+def test_a_probe_that_fails_is_refused_with_its_reason():
+    broken = probes(
+        0.0,
+        datagrams=raising(TransferError("udp: no socket")),
+        connections=raising(TransferError("connections: no agent")),
+    )
+    profile = calibrated("/", 60, probes=broken)
+    assert kept(profile) == {"blake3", "disk"}
+    assert profile.refused == {
+        "udp": "udp: no socket",
+        **dict.fromkeys(("tcp", "tls"), "connections: no agent"),
+    }
+
+
+def test_where_nobody_tells_how_busy_it_is_what_needs_that_is_refused_even_anyway():
+    blind = probes(0.0, others=raising(ProblemError("/proc/stat does not say")))
+    profile = calibrated("/", 60, anyway=True, probes=blind)
+    assert kept(profile) == ALWAYS
+    assert set(profile.refused.values()) == {"/proc/stat does not say"}
+
+
+def test_an_interruption_is_one(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        calibrated(tmp_path, 60, probes=probes(0.0, disk=raising(KeyboardInterrupt())))
