@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.commands.agent_work import check_agent, init_agent, new_key, serve, show_key
 from datacollect.commands.ending import exit_code_of, run_and_leave
+from datacollect.commands.spool_work import drop_spool, list_spool
 from datacollect.commands.streams import emit, note
 from datacollect.leaving import leave_with
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.handlers import Started
 
 PROGRAM = "datacollect-agent"
-COMMANDS = ("run", "check", "init", "keys")
+COMMANDS = ("run", "check", "init", "keys", "spool")
 
 
 def main() -> NoReturn:
@@ -76,7 +77,20 @@ def _parser() -> _Parser:
     show.set_defaults(act=lambda given: show_key(given.file, as_json=given.json))
     for each in (new, show):
         each.add_argument("file", metavar="FILE", help="file of the private key")
-    for each in (run_parser, check, init, new, show):
+    spool = commands.add_parser("spool", help="look after the room for pieces that wait")
+    of_spool = spool.add_subparsers(required=True, metavar="COMMAND")
+    listing = of_spool.add_parser("list", help="say what waits here, by collection")
+    listing.set_defaults(
+        act=lambda given: list_spool(given.agent, given.collection, as_json=given.json)
+    )
+    drop = of_spool.add_parser("drop", help="drop what waits here")
+    drop.set_defaults(
+        act=lambda given: drop_spool(given.agent, given.collection, as_json=given.json)
+    )
+    for each in (listing, drop):
+        each.add_argument("agent", metavar="AGENT", help="file of the agent, TOML")
+        each.add_argument("--collection", metavar="C", help="only this collection")
+    for each in (run_parser, check, init, new, show, listing, drop):
         each.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 

@@ -50,6 +50,7 @@ from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import kinds_in, offer, schema
 from datacollect.commands.simulate import simulate
+from datacollect.commands.spool import spool
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
@@ -86,7 +87,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     *(progress, replan, explain, front, simulate, sweep, report),
     *(doctor, pull, status, tunnel),
 )
-GROUPS = {"agent": agent, "collection": collection, "host": host, "keys": keys}
+GROUPS = {"agent": agent, "collection": collection, "host": host, "keys": keys, "spool": spool}
 FEED = "feed"
 OWN = frozenset((*GROUPS, FEED, *(command.__name__ for command in COMMANDS)))
 # Done at once.

@@ -21,6 +21,7 @@ from datacollect.commands.console import (
     note_text,
     progress_shown,
 )
+from datacollect.commands.conversion import TIME, number_in
 from datacollect.commands.following import Metrics, Page, followed
 from datacollect.commands.method_options import PullMethod
 from datacollect.commands.options import Json
@@ -51,6 +52,14 @@ def pull(
         typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
     ],
     method: PullMethod = "adaptive",
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot",
+            metavar=TIME,
+            help="Let data wait at relays with a spool: store and forward in slots of so long.",
+        ),
+    ] = None,
     plan_only: Annotated[
         bool,
         typer.Option(
@@ -105,6 +114,7 @@ def pull(
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
+    slot_s = None if slot is None else number_in(slot)
     with progress_shown() as show, followed(_title(into), page, metrics) as story:
         answer = _pulled(
             collection_file,
@@ -122,6 +132,7 @@ def pull(
             keep=keep,
             modes=not no_modes,
             times=not no_times,
+            slot_s=slot_s,
         )
     if as_json:
         emit_json(answer.to_dict())

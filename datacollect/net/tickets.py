@@ -3,8 +3,10 @@
 A source ticket lets its holder list and read files of one agent, as often as it likes until it
 expires. A relay ticket opens one connection through one agent to one next host, once, within a
 minute. A tunnel ticket opens one connection to one service that an agent's file names, once, within
-a minute. All are PASETO v4.public tokens; what they are for is their implicit assertion, so that
-none counts as another. Nothing here reads a clock: times are given, in seconds since 1970.
+a minute. A spool ticket lets its holder have pieces kept at one agent, and fetch them; a sealed
+ticket lets a relay have pieces of one agent's files, sealed, and nothing else. All are PASETO
+v4.public tokens; what they are for is their implicit assertion, so that none counts as another.
+Nothing here reads a clock: times are given, in seconds since 1970.
 """
 
 from __future__ import annotations
@@ -28,11 +30,16 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
 SOURCE, RELAY, TUNNEL = "source", "relay", "tunnel"
-ASSERTIONS = {kind: f"datacollect-{kind}-ticket/1" for kind in (SOURCE, RELAY, TUNNEL)}
+SPOOL, SEALED = "spool", "sealed"
+KINDS = (SOURCE, RELAY, TUNNEL, SPOOL, SEALED)
+ASSERTIONS = {kind: f"datacollect-{kind}-ticket/1" for kind in KINDS}
 
 # How long a ticket may hold, in seconds, and how far ahead of the agent's clock it may be issued:
 # the collector knows that clock to within a round trip.
-LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0, TUNNEL: 60.0}
+LONGEST_S = {
+    **dict.fromkeys((SOURCE, SPOOL, SEALED), 24 * 3600.0),
+    **dict.fromkeys((RELAY, TUNNEL), 60.0),
+}
 AHEAD_S = 5.0
 
 _COLLECTORS = ("collectors", "`collectors`")
@@ -60,7 +67,7 @@ class Ticket:
     audience : str
         The agent that it is for.
     kind : str
-        ``"source"``, ``"relay"`` or ``"tunnel"``.
+        ``"source"``, ``"relay"``, ``"tunnel"``, ``"spool"`` or ``"sealed"``.
     collection : str
         Which collection, as the collector calls it.
     issued_s, expires_s : float
@@ -151,8 +158,10 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
     """
     if ticket.audience != agent:
         raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
-    if ticket.source not in (None, agent) and ticket.kind == SOURCE:
+    if ticket.source not in (None, agent) and ticket.kind in (SOURCE, SEALED):
         raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
+    if ticket.kind in (SPOOL, SEALED) and ticket.most_bytes is not None:
+        raise TicketError(f"a {ticket.kind} ticket has no limit of bytes")
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:
         _judge_route(ticket, agent)

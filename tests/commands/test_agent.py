@@ -17,7 +17,7 @@ from datacollect.commands.main import run
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config.file import AgentConfig
-from datacollect.transfer.agent.run import NO_SPOOL, Agent, run_agent
+from datacollect.transfer.agent.run import Agent, run_agent
 from datacollect.transfer.sources.agent.session import connect
 
 WAIT_S = 30
@@ -97,16 +97,6 @@ def test_whoever_hears_that_it_is_ready_may_send_signals(tmp_path):
         for each, handler in before.items():
             signal.signal(each, handler)
     assert [json.loads(line)["what"] for line in said] == ["collectors", "ending"]
-
-
-def test_a_spool_without_effect_is_told_as_all_else_in_the_log(tmp_path):
-    """One object a line: whoever reads the log can read this, too."""
-    path = write_agent(tmp_path, "S1", serve="data", more='spool = { folder = "x", bytes = 5 }\n')
-    with started(path, "--json") as (process, line):
-        assert json.loads(line)["name"] == "S1"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_S) == 0
-    assert [row["why"] for row in records(path, "note")] == [NO_SPOOL]
 
 
 def test_sighup_withdraws_keys(tmp_path):

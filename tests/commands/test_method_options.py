@@ -151,7 +151,7 @@ def test_an_option_of_another_method_is_refused_before_a_pull_begins(tmp_path):
     [
         (["pull", "c.toml", "--into", "d", "--prefer", "money"], "as planning.prefer"),
         (["simulate", "s.toml", "--first", "relay"], "as method.first"),
-        (["pull", "c.toml", "--into", "d", "--slot", "1"], "keep no slots"),
+        (["pull", "c.toml", "--into", "d", "--chunk", "1"], "wait for no chunks"),
     ],
 )
 def test_who_asks_a_command_hears_which_file_says_it(arguments, said, call):

@@ -32,7 +32,6 @@ from datacollect.bistro.destination.opening import Opener  # noqa: E402
 from datacollect.bistro.destination.register import Register  # noqa: E402
 from datacollect.bistro.destination.run import destination_round  # noqa: E402
 from datacollect.bistro.destination.run.destination_round import Destination  # noqa: E402
-from datacollect.bistro.folder import Held  # noqa: E402
 from datacollect.bistro.formats.custody.verdicts import read_covered, read_verdict  # noqa: E402
 from datacollect.bistro.formats.event.file import read_event  # noqa: E402
 from datacollect.bistro.formats.log.notes import Note  # noqa: E402
@@ -42,6 +41,7 @@ from datacollect.bistro.log_service.server import sequencer, verdict_log  # noqa
 from datacollect.bistro.log_service.server.verdict_log import VerdictLog  # noqa: E402
 from datacollect.bistro.log_service.store import LogStore  # noqa: E402
 from datacollect.errors import DatacollectError, StoreError  # noqa: E402
+from datacollect.files.held_folder import Held  # noqa: E402
 
 DATA = event_file(admission="open")
 EVENT = read_event(DATA)

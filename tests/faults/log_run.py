@@ -25,7 +25,6 @@ from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from faults.signing import Witnesses  # noqa: E402
 from instances.events import event_of, key_of  # noqa: E402
 
-from datacollect.bistro.folder import Held  # noqa: E402
 from datacollect.bistro.formats.log.acknowledgement import Acknowledgement  # noqa: E402
 from datacollect.bistro.formats.log.checkpoints import cosigned_times  # noqa: E402
 from datacollect.bistro.formats.log.proofs import LogProof  # noqa: E402
@@ -35,6 +34,7 @@ from datacollect.bistro.log_service import core  # noqa: E402
 from datacollect.bistro.log_service.server import sequencer  # noqa: E402
 from datacollect.bistro.log_service.store import LogStore  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
+from datacollect.files.held_folder import Held  # noqa: E402
 
 GROUPS = (1, 3, 300, 2)
 TRIES, MOST_PROOFS = 8, 200

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from datacollect.bistro.folder import Held
 from datacollect.errors import NotWrittenError
 from datacollect.exports.inventory import _noting
 from datacollect.files import locks
+from datacollect.files.held_folder import Held
 from datacollect.files.locks import is_locked, take_lock
 from datacollect.measuring.cycle.record import only_one
 

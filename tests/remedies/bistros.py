@@ -27,7 +27,6 @@ from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.event_run import _given
 from datacollect.bistro.destination.run.kept_files import fault_of
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.amendments import (
     AMENDMENT_FORMAT,
     SIGNER,
@@ -41,6 +40,7 @@ from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.upload_server.amending import Amending
 from datacollect.bistro.upload_server.server import Bistro
 from datacollect.bistro.upload_server.table import accept_of
+from datacollect.files.held_folder import Held
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.config.file import AgentConfig
 

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datacollect.bistro.folder import Database, Held
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.held_folder import Database, Held
 from datacollect.installation import command_for_package, is_absent
 from datacollect.net.safe_text import safe_text
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
-from datacollect.bistro.folder import not_written
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
 from datacollect.bistro.formats.event.marks import MarkedEntries
+from datacollect.files.held_folder import not_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,7 +17,6 @@ from datacollect.bistro.destination.keys import require_key
 from datacollect.bistro.destination.place import Place, verdicts_folder
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.kept_files import fault_of
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.collected import collected_verdict
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import read_verdict
@@ -35,6 +34,7 @@ from datacollect.bistro.mirror.receipts import receipts_in
 from datacollect.bistro.mirror.succeeding import begin, entries_of_ended, holding
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
+from datacollect.files.held_folder import Held
 from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:

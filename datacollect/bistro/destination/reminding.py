@@ -16,11 +16,11 @@ from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.people import PROMISED, lacks_upload
-from datacollect.bistro.folder import not_written
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, write_owned, written_durably
 from datacollect.files.durability import synchronise
 from datacollect.files.fields import Document, Field
+from datacollect.files.held_folder import not_written
 from datacollect.files.kinds import Flag, Text, Whole
 from datacollect.net.safe_text import safe_text
 

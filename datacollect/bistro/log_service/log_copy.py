@@ -12,7 +12,6 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.folder import not_written, sync_folder
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
 from datacollect.bistro.formats.log.sizes import STRETCH, read_sizes, sizes_data, sizes_path
 from datacollect.bistro.formats.log.tiles import TILE_WIDTH, Edge, Tile, TileReader, entries_of
@@ -20,6 +19,7 @@ from datacollect.bistro.formats.log.tree import tree_root
 from datacollect.bistro.log_service.tile_files import TileFiles
 from datacollect.errors import ProblemError
 from datacollect.files.durability import name_durably
+from datacollect.files.held_folder import not_written, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

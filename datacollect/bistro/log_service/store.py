@@ -10,17 +10,17 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.folder import Database
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.log_service.messages import Kept, Publish, Store, StoreHead
 from datacollect.bistro.log_service.tile_files import TileFiles
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.log.tiles import Tile
+    from datacollect.files.held_folder import Held
 
 # So many checkpoints are read together.
 MOST_HEADS = 256

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.folder import not_written, sync_folder
 from datacollect.bistro.formats.log.tiles import HASH_BYTES, TILE_WIDTH
 from datacollect.files.durability import name_durably
+from datacollect.files.held_folder import not_written, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

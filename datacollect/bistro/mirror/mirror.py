@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.auditor.verdict_reading import Folder
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.event import Service
 from datacollect.bistro.formats.event.file import read_event
@@ -22,6 +21,7 @@ from datacollect.bistro.log_service.log_copy import AMENDMENTS, LogCopy, folder_
 from datacollect.bistro.mirror.copying import LogCopying
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, written_durably
+from datacollect.files.held_folder import Held
 from datacollect.net.fan_out import Outcome, fan_out
 from datacollect.net.http_asking import Asker
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.auditor.log_reading import got
-from datacollect.bistro.folder import Held, not_written
 from datacollect.bistro.formats.event import strength
 from datacollect.bistro.formats.log.checkpoints import (
     MOST_CHECKPOINT_BYTES,
@@ -39,6 +38,7 @@ from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.mirror.copying import ForkError, Growing, LogCopying, new_leaves
 from datacollect.bistro.mirror.mirror import asker_of, require_mirrors
 from datacollect.errors import DatacollectError, ProblemError, TransferError
+from datacollect.files.held_folder import Held, not_written
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 from datacollect.net.safe_text import safe_text

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.auditor.log_reading import got
-from datacollect.bistro.folder import Held, not_written, sync_folder
 from datacollect.bistro.formats.log.checkpoints import (
     MOST_CHECKPOINT_BYTES,
     Checkpoint,
@@ -29,6 +28,7 @@ from datacollect.bistro.mirror.copying import Growing
 from datacollect.bistro.mirror.mirror import asker_of
 from datacollect.bistro.mirror.rebuilding import gather, scratch_beside, write_entries, write_head
 from datacollect.errors import DatacollectError, ProblemError
+from datacollect.files.held_folder import Held, not_written, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -34,7 +34,7 @@ from datacollect.bistro.upload_server.messages import (
     Unlink,
     Upload,
 )
-from datacollect.bistro.upload_server.room import SPARE_BYTES, Room
+from datacollect.transfer.pieces.room import SPARE_BYTES, Room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,6 @@ import time
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
@@ -25,6 +24,7 @@ from datacollect.bistro.upload_server.running_hash import RunningHash
 from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.errors import ProblemError, RefusedError, StoreError, TransferError
 from datacollect.files.documents import document_name, read_bytes
+from datacollect.files.held_folder import Held
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:

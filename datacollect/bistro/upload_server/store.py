@@ -8,14 +8,12 @@ the next start, from the rows alone, with the same bytes.
 
 from __future__ import annotations
 
-import os
 import threading
-from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.bistro.folder import Database, not_written, sync_folder
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, read_batch, row_of, sign_batch
 from datacollect.bistro.formats.custody.segments import (
     NOBODYS,
@@ -40,15 +38,15 @@ from datacollect.bistro.upload_server.messages import (
     Upload,
 )
 from datacollect.errors import StoreError
-from datacollect.files.durability import name_durably, sync
+from datacollect.files.held_folder import Database
+from datacollect.transfer.pieces.segments import SegmentFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.event.event import Bistro, Event
     from datacollect.bistro.upload_server.messages import Action
+    from datacollect.files.held_folder import Held
     from datacollect.net.keys import PrivateKey
 
 SCHEMA = """
@@ -111,8 +109,7 @@ class UploadStore:
 
     def __init__(self, held: Held, event: Event, bistro: Bistro, key: PrivateKey) -> None:
         self._event, self._bistro, self._key = event, bistro, key
-        self._open_folder, self._served = held.folder / OPEN, held.folder / SERVED
-        self._files: dict[int, int] = {}
+        self._served = held.folder / SERVED
         self._waiting: list[tuple[Action, Any]] = []
         with ExitStack() as undo:
             undo.callback(held.close)
@@ -120,29 +117,17 @@ class UploadStore:
             self._db = Database(held.folder, "uploads.sqlite", SCHEMA, owner, is_read_beside=True)
             undo.callback(self._db.close)
             with self._db.errors():
-                for folder in (self._open_folder, *self._folders):
-                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                for folder in (held.folder, self._served):
-                    sync_folder(folder)
+                (self._served / "batches").mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._files = SegmentFiles(held.folder / OPEN, self._served)
             # Many threads ask, and a connection is one thread's at a time.
             self._reader, self._reading = self._db.reader(), threading.Lock()
             undo.callback(self._reader.close)
             self._closing = undo.pop_all()
 
-    @property
-    def _folders(self) -> tuple[Path, Path]:
-        return self._served / "segments", self._served / "batches"
-
     def close(self) -> None:
         """Let others have the folder."""
-        self._close_files()
+        self._files.close()
         self._closing.close()
-
-    def _close_files(self) -> None:
-        for number in self._files.values():
-            with suppress(OSError):
-                os.close(number)
-        self._files.clear()
 
     # What is written --------------------------------------------------------------------------
 
@@ -156,7 +141,7 @@ class UploadStore:
         """
         more: Any = None
         if isinstance(action, Append):
-            self._write(action, data)
+            self._files.write(action.segment, action.segment_offset, data)
         elif isinstance(action, Carry):
             more = self._carried(action)
         elif isinstance(action, Keep):
@@ -171,30 +156,15 @@ class UploadStore:
             (action.upload, action.source),
         )
         places, blocks, at = [], [], action.segment_offset
-        with self._db.errors(), self._opened(action.source) as file:
-            for number, offset, n_bytes in found:
-                file.seek(offset)
-                blocks.append(file.read(n_bytes))
-                places.append((at, number))
-                at += n_bytes
+        for number, offset, n_bytes in found:
+            blocks.append(self._files.read(action.source, offset, n_bytes))
+            places.append((at, number))
+            at += n_bytes
         data = b"".join(blocks)
         if len(data) != action.n_bytes:
             raise StoreError(f"{self._served}: segment {action.source} is not what was written")
-        self._write(action, data)
+        self._files.write(action.segment, action.segment_offset, data)
         return places
-
-    def _write(self, action: Append | Carry, data: bytes | bytearray) -> None:
-        with self._db.errors():
-            number = self._files.get(action.segment)
-            if number is None:
-                path = self._open_folder / f"{action.segment:010}"
-                flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-                number = self._files[action.segment] = os.open(path, flags, 0o600)
-                sync_folder(self._open_folder)
-            view, offset = memoryview(data), action.segment_offset
-            while view:
-                n_bytes = os.pwrite(number, view, offset)
-                view, offset = view[n_bytes:], offset + n_bytes
 
     def take(self) -> list[tuple[Action, Any]]:
         """Return what waits for `commit`, which waits no more."""
@@ -214,9 +184,7 @@ class UploadStore:
         StoreError
             What of it is kept only `kept` tells.
         """
-        with self._db.errors():
-            for segment in {each.segment for each, _ in group if isinstance(each, Append | Carry)}:
-                sync(self._files[segment], only_data=True, is_required=True)
+        self._files.sync({each.segment for each, _ in group if isinstance(each, Append | Carry)})
         kept = [(i, row) for i, (action, row) in enumerate(group) if isinstance(action, Keep)]
         last = {row[0]: i for i, row in kept}
         with self._db.transaction():
@@ -273,19 +241,7 @@ class UploadStore:
         """Serve a segment, whose rows are committed; again after any interruption."""
         pieces = self._pieces_of(number)
         n_bytes = int(pieces["n_bytes"].sum())
-        segment, index = (self._served / name(number) for name in (segment_name, index_name))
-        with self._db.errors():
-            opened = self._files.pop(number, None)
-            if not segment.exists():
-                source = self._open_folder / f"{number:010}"
-                os.truncate(source, n_bytes)
-                # Its folder is synced below, once its index is there, too.
-                name_durably(source, segment, folders=(), is_required=True)
-            if opened is not None:
-                os.close(opened)
-            if not index.exists():
-                self._publish(index, pieces.tobytes())
-            sync_folder(segment.parent)
+        self._files.close_segment(number, n_bytes, {index_name(number): pieces.tobytes()})
         with self._db.transaction():
             self._db.rows(
                 "INSERT INTO segments (number, n_bytes, closed_s) VALUES (?, ?, ?)",
@@ -300,12 +256,6 @@ class UploadStore:
             (NOBODYS, segment),
         )
         return np.array(rows, PIECE)
-
-    def _publish(self, path: Path, data: bytes) -> None:
-        """Give a file its name once it is on the disk."""
-        beside = self._open_folder / path.name
-        beside.write_bytes(data)
-        name_durably(beside, path, is_required=True)
 
     def _close_batch(self, number: int, now_s: float, n_segments: int) -> None:
         """Sign and serve a batch, whose rows are committed; again after any interruption."""
@@ -334,16 +284,15 @@ class UploadStore:
                     self._key,
                     n_segments,
                 )
-                self._publish(path, batch.data)
+                self._files.publish(batch_name(number), batch.data)
         with self._db.transaction():
             self._db.rows("INSERT INTO batches VALUES (?, ?)", (number, batch.digest))
 
     def _remove(self, numbers: Sequence[int]) -> None:
-        with self._db.errors():
-            for number in numbers:
-                # No index names what is not there.
-                for name in (index_name, segment_name):
-                    (self._served / name(number)).unlink(missing_ok=True)
+        # No index names what is not there.
+        self._files.remove(
+            name(number) for number in numbers for name in (index_name, segment_name)
+        )
 
     # What is read -----------------------------------------------------------------------------
 
@@ -355,7 +304,7 @@ class UploadStore:
         StoreError
             The disk is full, or fails.
         """
-        self._close_files()
+        self._files.close()
         self._waiting.clear()
         for (number,) in self._db.rows(
             "SELECT DISTINCT segment FROM pieces WHERE segment NOT IN "
@@ -369,9 +318,7 @@ class UploadStore:
             "AND batch NOT IN (SELECT number FROM batches) ORDER BY batch"
         ):
             self._close_batch(number, now_s, n_segments)
-        with self._db.errors():
-            for path in self._open_folder.iterdir():
-                path.unlink()
+        self._files.forget_open()
         self._remove([n for (n,) in self._db.rows("SELECT number FROM segments WHERE is_gone")])
         unfinished = [
             _upload_of(row, self._event)
@@ -445,17 +392,8 @@ class UploadStore:
             "AND upload_offset >= ? ORDER BY upload_offset"
         )
         rows = self._read(sql, (upload, start))
-        with self._db.errors():
-            for segment, offset, n_bytes in rows:
-                with self._opened(segment) as file:
-                    file.seek(offset)
-                    yield file.read(n_bytes)
-
-    def _opened(self, segment: int) -> BinaryIO:
-        """Open a segment, which may be closed meanwhile, and moves once."""
-        with suppress(FileNotFoundError):
-            return (self._open_folder / f"{segment:010}").open("rb")
-        return (self._served / segment_name(segment)).open("rb")
+        for segment, offset, n_bytes in rows:
+            yield self._files.read(segment, offset, n_bytes)
 
     def free_bytes(self) -> int:
         """Return how much the disk has left.
@@ -464,11 +402,7 @@ class UploadStore:
         ------
         StoreError
         """
-        try:
-            found = os.statvfs(self._served)
-        except OSError as error:
-            raise not_written(self._served, error) from error
-        return found.f_bavail * found.f_frsize
+        return self._files.free_bytes()
 
 
 def _row_of(upload: Upload) -> tuple[Any, ...]:

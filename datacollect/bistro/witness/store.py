@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.folder import Database, Held
 from datacollect.bistro.witness.core import Cosigned, Seen
+from datacollect.files.held_folder import Database, Held
 
 if TYPE_CHECKING:
     from pathlib import Path

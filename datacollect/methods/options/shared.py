@@ -14,7 +14,7 @@ SLOT_S = Option(
     recorded="slot_s",
     excludes=("chunk_s",),
     lacking="which has no relays",
-    not_in={"pull": "relays of a pull pass bytes on as they come, and keep no slots"},
+    not_in={"pull": "a pull takes slots by --slot, for one start"},
 )
 CHUNK_S = Option(
     Number("seconds"),

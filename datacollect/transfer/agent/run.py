@@ -24,6 +24,7 @@ from datacollect.transfer.agent.config.certificate import make_own_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.core import events
 from datacollect.transfer.agent.core.core import AgentCore
+from datacollect.transfer.agent.sealed_pieces import SealedPieces
 from datacollect.transfer.agent.shell.files import Folder
 from datacollect.transfer.agent.shell.nonces import UsedNonces
 from datacollect.transfer.agent.shell.shell import Shell
@@ -35,10 +36,9 @@ if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
     from datacollect.net.metrics import Family, MetricsServer
     from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.spooling import Spooling
 
 BACKLOG = 1024
-
-NO_SPOOL = "the spool is without effect: nothing is stored at relays yet"
 
 
 class Agent:
@@ -81,6 +81,7 @@ class Agent:
     ) -> None:
         _require_linux()
         self._also = also
+        self._spooling: Spooling | None = None
         try:
             self._set_up(config, log, handlers or {})
         except (OSError, ImportError, MemoryError) as error:  # imports open files
@@ -107,8 +108,22 @@ class Agent:
         tunnel_tls = None
         if config.tunnel is not None:
             tunnel_tls = server_context(config.certificate, config.key, protocol=TUNNEL_PROTOCOL)
+        try:
+            own = self._own_handlers(config, core, log)
+        except BaseException:
+            listener.close()
+            self._close()
+            raise
         self._shell = Shell(
-            core, config, listener, tls, self._folder, self._nonces, log, handlers, tunnel_tls
+            core,
+            config,
+            listener,
+            tls,
+            self._folder,
+            self._nonces,
+            log,
+            {**handlers, **own},
+            tunnel_tls,
         )
         self._n_rereadings = 0
         self.metrics = None if config.metrics is None else self._metrics_at(config.metrics)
@@ -131,12 +146,6 @@ class Agent:
             self._close()
             raise
 
-    def _close(self) -> None:
-        with suppress(OSError):  # nothing is lost with what is only closed
-            self._nonces.close()
-            if self._folder is not None:
-                self._folder.close()
-
     @property
     def url(self) -> str:
         """Where it can be reached, if its listening address is one that others can reach."""
@@ -145,8 +154,6 @@ class Agent:
     def run(self) -> None:
         """Serve until `stop`, and until what is under way then has ended."""
         _raise_open_files()
-        if self._config.has_spool:
-            self._shell.note("note", {"why": NO_SPOOL})
         try:
             with self.metrics or nullcontext():
                 self._shell.run()
@@ -154,6 +161,29 @@ class Agent:
             raise _failed(self._config, "has ended", error) from error
         finally:
             self._close()
+
+    def _own_handlers(
+        self, config: AgentConfig, core: AgentCore, log: Callable[[str], None]
+    ) -> dict[str, Handler]:
+        """Return who answers about sealed pieces: of the folder that is served, and of others."""
+        found: dict[str, Handler] = {}
+        if self._folder is not None:
+            found |= SealedPieces(config.name, self._folder, lambda: core.collectors).handlers
+        if config.spool is not None:
+            # What a store needs is not imported where there is none.
+            from datacollect.transfer.agent.spooling import Spooling
+
+            self._spooling = Spooling(config, lambda: core.collectors, log)
+            found |= self._spooling.handlers
+        return found
+
+    def _close(self) -> None:
+        if self._spooling is not None:
+            self._spooling.close()
+        with suppress(OSError):  # nothing is lost with what is only closed
+            self._nonces.close()
+            if self._folder is not None:
+                self._folder.close()
 
     def stop(self) -> None:
         """End after what is under way; called again, at once. From any thread."""

@@ -56,6 +56,8 @@ __all__ = [
     "MOST_TOLD_NAMES",
     "PATH_BYTES",
     "REASONS",
+    "SEALS",
+    "SPOOLS",
     "STAYS",
     "TAIL_BYTES",
     "AgentFacts",
@@ -92,7 +94,8 @@ FACTS_FORMAT = "datacollect-agent-facts/1"
 
 # What an agent can do besides what all of them can: see `AgentFacts`.
 DETAIL, REASONS, HASHES, STAYS = "detail", "reasons", "hashes", "stays"
-FEATURES = (DETAIL, REASONS, HASHES, STAYS)
+SEALS, SPOOLS = "seals", "spools"
+FEATURES = (DETAIL, REASONS, HASHES, STAYS, SEALS)
 
 # Of one request to read.
 MOST_SEGMENTS = 4096
@@ -196,7 +199,8 @@ class AgentFacts:
         Names of the hosts that it connects to.
     features : tuple of str
         What it can do besides what all agents can: ``"detail"`` (modes, folders and holes in the
-        inventory), ``"reasons"`` (why files cannot be read), ``"hashes"`` (hashes without bytes).
+        inventory), ``"reasons"`` (why files cannot be read), ``"hashes"`` (hashes without bytes),
+        ``"seals"`` (sealed pieces of its files), ``"spools"`` (it keeps sealed pieces of others).
     """
 
     name: str

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
+    from datacollect.transfer.pull.in_slots import InSlots
+    from datacollect.transfer.pull.open_hours import OpenHours
+    from datacollect.transfer.pull.spools import Spools
     from datacollect.transfer.store.path_lookup import Displaced
 
 # A round lasts at least this time before more is planned; longer, the more often that was done.
@@ -53,6 +56,10 @@ class Collecting:
     how : PlanningOptions
     held : callable
         Returns the sources that limits hold back.
+    in_slots : callable, optional
+        Takes hours and what is used, returns what carries plans in slots out, instead of rounds.
+    spools : Spools, optional
+        Relays that may keep pieces of the collection.
     """
 
     def __init__(
@@ -60,8 +67,10 @@ class Collecting:
         hosts: Hosts,
         how: PlanningOptions,
         held: Callable[[], frozenset[str]] = frozenset,
+        in_slots: Callable[[OpenHours, StartUse], InSlots] | None = None,
+        spools: Spools | None = None,
     ) -> None:
-        self._held = held
+        self._held, self._spools = held, spools
         self._hosts, self._store, self._log = hosts, hosts.store, hosts.log
         self._method = how.name
         self._planner = Planner(hosts.collection, how)
@@ -71,6 +80,7 @@ class Collecting:
         self._changes_s = math.inf
         self._told: set[str] = set()
         hosts.use = self._use = StartUse()
+        self._in_slots = None if in_slots is None else in_slots(self._hours, self._use)
         self._n_regroups, self._has_told_rereads = 0, False
         self._unpromised: set[str] = set()
         time_s = hosts.collection.limits.time_s
@@ -99,6 +109,8 @@ class Collecting:
             self._note_lost()
             self._tell_unpromised()
             state = self._store.state
+            if self._spools is not None and not plan_only and state.is_complete():
+                self._spools.end()
             answer = answer_of(
                 state,
                 hosts.sources,
@@ -167,6 +179,10 @@ class Collecting:
         self._hosts.wait(self._until_s, everything=True)
         self._require_any_room()
         work = self._hosts.work()
+        if self._in_slots is not None:
+            if work:
+                self._in_slots.predict(work)
+            return
         self._by_hours(work)
         if work and (found := self._plan(work, closed_too=True)) and not self._hours:
             self._use.predicted_s = found.predicted_s
@@ -183,9 +199,11 @@ class Collecting:
                 break
             hosts.new.clear()
             work = hosts.work()
-            work, later = self._by_hours(work)
+            later: dict[str, float] = {}
+            if self._in_slots is None:
+                work, later = self._by_hours(work)
             if work:
-                for name in self._round(work):
+                for name in self._moved(work):
                     hosts.ask_again(name)
             self._require_any_room()
             if later and not work:
@@ -193,6 +211,12 @@ class Collecting:
             elif not work and not hosts.any_awaited() and not self._wait_for_rereads():
                 break
         self._store.settle_remaining()
+
+    def _moved(self, work: dict[str, SourceWork]) -> set[str]:
+        """Move what can be moved; return the sources whose files have changed meanwhile."""
+        if self._in_slots is None:
+            return self._round(work)
+        return self._in_slots.run(work, lambda: time.monotonic() >= self._until_s)
 
     def _wait_for_rereads(self) -> bool:
         """Whether files that were begun before may still turn out to lack something."""

@@ -184,9 +184,9 @@ class OpenHours:
             if told and begin_s > at_s:
                 return (
                     f"{told} and {tail} -> {head} are never open at the same time: {tail} would "
-                    f"have to store data from {self.text(at_s)} until {self.text(begin_s)}, and "
-                    "relays of a pull store nothing; let their hours overlap, or collect at "
-                    f"{tail} first"
+                    f"have to store data from {self.text(at_s)} until {self.text(begin_s)}; give "
+                    f"the agent of {tail} a spool and start with --slot, let their hours overlap, "
+                    f"or collect at {tail} first"
                 )
             told, at_s = f"{tail} -> {head}", max(begin_s, min(at_s, end_s))
         return f"the links {' -> '.join(way)} are never all open at the same time"

@@ -85,14 +85,14 @@ def problem_of(
     hosts: dict[str, dict[str, Any]] = {destination: {}}
     hosts |= {name: {} for name in (*collection.hosts, *(collection.sources or {}), *work)}
     for name, entry in network["hosts"].items():
-        given = _given(entry)
-        hosts[name] = {k: v for k, v in given.items() if k not in NOT_PLANNED}
+        said = given(entry)
+        hosts[name] = {k: v for k, v in said.items() if k not in NOT_PLANNED}
     held = []
     for source, each in work.items():
         hosts[source]["backlog_bytes"] = each.starts[-1] + each.sizes[-1] if each.starts else 0
         held += [
             {"host": destination, "source": source, "offset_bytes": offset, "bytes": n_bytes}
-            for offset, n_bytes in _there(each)
+            for offset, n_bytes in there(each)
         ]
     tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
     if collection.timezone is not None and _have_hours(hosts):
@@ -103,7 +103,7 @@ def problem_of(
             hosts[destination]["downlink_bytes_per_s"] = _narrowed(collection, hosts[destination])
         tree["bandwidth_csv"] = network["bandwidth_csv"] if file_links is None else None
         tree["links"] = [
-            {k: v for k, v in _given(link).items() if k not in NOT_PLANNED}
+            {k: v for k, v in given(link).items() if k not in NOT_PLANNED}
             for link in (network["links"] if file_links is None else file_links)
         ]
         tree["shared"] = _shared(network["shared"], file_links)
@@ -159,16 +159,16 @@ def _shared(
 ) -> list[dict[str, Any]]:
     """Return shared bottlenecks of these links; None: of all."""
     if links is None:
-        return [_given(each) for each in shared]
+        return [given(each) for each in shared]
     there = {(link["from"], link["to"]) for link in links}
     kept = [
-        {**_given(each), "links": [pair for pair in each["links"] if tuple(pair) in there]}
+        {**given(each), "links": [pair for pair in each["links"] if tuple(pair) in there]}
         for each in shared
     ]
     return [each for each in kept if each["links"]]
 
 
-def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
+def given(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table of a file says, without what it leaves out."""
     return {key: value for key, value in entry.items() if value is not None}
 
@@ -246,7 +246,7 @@ def planned(
     return execution_of(problem, execution)
 
 
-def _there(work: SourceWork) -> list[tuple[int, int]]:
+def there(work: SourceWork) -> list[tuple[int, int]]:
     """Return the ranges of a source that need not be fetched."""
     ranges: list[tuple[int, int]] = []
     for piece, (start, size) in enumerate(zip(work.starts, work.sizes, strict=True)):

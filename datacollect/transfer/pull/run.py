@@ -20,15 +20,20 @@ from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import read_private_key
 from datacollect.problem.profile_limits import profile_at
+from datacollect.problem.with_units import DURATION, in_units
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.pull.happened import Happened
 from datacollect.transfer.pull.held import is_late, shown_by, why_late
 from datacollect.transfer.pull.hosts import Hosts
+from datacollect.transfer.pull.in_slots import InSlots
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.pull.route_limits import RouteLimits
+from datacollect.transfer.pull.slot_planning import require_links
+from datacollect.transfer.pull.spools import Spools
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import LOG_FILE, Log
@@ -44,11 +49,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from datacollect.files.choices import RunMethod
+    from datacollect.files.quantities import Seconds
     from datacollect.machine.profile import HostProfile
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.pull.answering import StartUse
+    from datacollect.transfer.pull.open_hours import OpenHours
     from datacollect.transfer.pull.pull_progress import PullProgress
+    from datacollect.transfer.rates.pacer import Pacer
 
 
 # What a pull takes where addresses are limited: for pieces under way, and threads besides those of
@@ -70,6 +79,7 @@ def pull(
     keep: bool = False,
     modes: bool = True,
     times: bool = True,
+    slot_s: Seconds | None = None,
     watch: Callable[[Callable[[], PullProgress]], None] | None = None,
     tell: Callable[[str], None] | None = None,
     log: Callable[[Mapping[str, Any]], None] | None = None,
@@ -109,6 +119,9 @@ def pull(
         missing.
     modes, times : bool, optional
         Whether files and folders get the permission bits and times that they have at their source.
+    slot_s : float or str, optional
+        Store and forward in slots of so long: what a plan has a relay store waits there, sealed,
+        for a later slot. By default nothing waits at relays.
     watch : callable, optional
         Called several times a second with what looks how far it is, which takes a moment: whoever
         shows that calls it, as often as it is wanted, and gets files and bytes, done and of all.
@@ -149,6 +162,11 @@ def pull(
         raise ProblemError(
             "with_source (--with-source) compares what verify (--verify) has read; ask for both"
         )
+    slot_s = in_units(slot_s, DURATION, "slot_s")
+    if slot_s is not None:
+        if not slot_s > 0:
+            raise ProblemError(f"slot_s (--slot) must be > 0, got {slot_s:g}")
+        require_links(collection)
     how = PlanningOptions(method, collection.planning)
     require_fit(spec, how.options, "pull", "planning.{}".format)
     collection = _only(collection, include, exclude)
@@ -183,8 +201,15 @@ def pull(
             )
             own = OwnTime(profile_of_destination(collection, tell))
             with marked(IN_PULL):
-                collecting = Collecting(hosts, how, limits.held)
+                spools = Spools(collection, network, store, written, tell)
+                happened, in_slots = None, None
+                if slot_s is not None:
+                    happened = Happened(store.folder / STATE_FOLDER, slot_s)
+                    in_slots = _in_slots(hosts, how, slot_s, spools, happened, limits)
+                collecting = Collecting(hosts, how, limits.held, in_slots, spools)
                 answer = collecting.run(plan_only=plan_only, verify=verify)
+                if happened is not None and answer.complete and not plan_only:
+                    happened.write()
                 came = sum(use.n_bytes for use in answer.routes)
                 answer = replace(answer, processor=own.use(came))
                 if plan_only or not answer.routes:
@@ -194,6 +219,25 @@ def pull(
             written.close()
     finally:
         gate.leave_last(store.close)
+
+
+def _in_slots(
+    hosts: Hosts,
+    how: PlanningOptions,
+    slot_s: float,
+    spools: Spools,
+    happened: Happened,
+    limits: RouteLimits,
+) -> Callable[[OpenHours, StartUse], InSlots]:
+    """Return what makes what carries plans in slots out."""
+
+    def make(hours: OpenHours, use: StartUse) -> InSlots:
+        def pacer_of(relays: tuple[str, ...]) -> Pacer | None:
+            return limits.pacer_of(relays[0], ())
+
+        return InSlots(hosts, how, slot_s, hours, spools, use, happened, pacer_of)
+
+    return make
 
 
 def profile_of_destination(

@@ -829,7 +829,7 @@ from datacollect.bistro.formats.custody.segments import read_index
 from datacollect.bistro.formats.custody.verdicts import Verdict
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.destination.register import Register
-from datacollect.bistro import folder
+from datacollect.files import held_folder as folder
 
 n_left = int(sys.argv[4])
 plain = folder.Database.rows

@@ -14,7 +14,6 @@ import pytest
 from instances.events import event_of, key_of
 
 import datacollect.bistro
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.http.config import Listening, ServiceConfig
 from datacollect.bistro.http.exchange import Asked, Reply
@@ -26,6 +25,7 @@ from datacollect.bistro.log_service.server import sequencer
 from datacollect.bistro.log_service.server.front import Front
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 
 PACKAGE = Path(datacollect.bistro.__file__).parent
 

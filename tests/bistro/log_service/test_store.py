@@ -12,11 +12,11 @@ from instances.bistro_folders import collecting_event
 from instances.events import key_of
 from instances.how_many import many
 
-from datacollect.bistro.folder import Database, Held
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.messages import Publish, Row, Store, StoreHead
 from datacollect.bistro.log_service.store import LogStore
+from datacollect.files.held_folder import Database, Held
 
 EVENT = collecting_event()
 IN_MEMORY = Path("/dev/shm")

@@ -12,7 +12,6 @@ from instances.custody import SignedLog, commitment_of, custody_event, service_l
 from instances.events import key_of
 from instances.timestamping import World, until
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_acknowledgement
@@ -25,6 +24,7 @@ from datacollect.bistro.mirror.mirror import EVENT_FILE, mirror_once
 from datacollect.bistro.mirror.rebuilding import AHEAD, OTHER, SIGNS, SILENT, Rebuilt, WitnessSaid
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 
 EVENT = custody_event()
 LOG = EVENT.services[0].log

@@ -8,7 +8,6 @@ import pytest
 from instances.custody import SignedLog, custody_event
 from instances.events import key_of
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, NEVER_CAME, REFUSED, Verdict
 from datacollect.bistro.formats.event.event import EndedLog
 from datacollect.bistro.formats.log.checkpoints import (
@@ -23,6 +22,7 @@ from datacollect.bistro.mirror.mirror import EVENT_FILE
 from datacollect.bistro.mirror.rebuilding import write_log
 from datacollect.bistro.mirror.succeeding import entries_of_ended
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 
 EVENT = custody_event()
 OLD = EVENT.verdicts

@@ -15,7 +15,6 @@ from bistro.simulation.world import EVENT, World
 from instances.custody import commitment_of
 from instances.events import key_of, owners_signature
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.batches import (
     FIRST,
     ROW,
@@ -36,6 +35,7 @@ from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Refuse, Tell, Upload
 from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.errors import RefusedError
+from datacollect.files.held_folder import Held
 from datacollect.net.http_asking import Answer
 
 Reply = Callable[[Answer], None]

@@ -25,7 +25,7 @@ from instances.bistros import (
 
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.upload_server.room import SPARE_BYTES
+from datacollect.transfer.pieces.room import SPARE_BYTES
 
 DATA = bytes(range(256)) * 400
 N_SMALL, N_CONNECTIONS = 10_000, 50

@@ -42,7 +42,7 @@ from datacollect.bistro.upload_server.messages import (
     Release,
     Tell,
 )
-from datacollect.bistro.upload_server.room import SPARE_BYTES
+from datacollect.transfer.pieces.room import SPARE_BYTES
 
 EVENT = Event(
     *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),

@@ -12,7 +12,6 @@ import pytest
 from instances.bistros import bistro_event
 from instances.events import key_of, owner_key, owner_of
 
-from datacollect.bistro.folder import Database, Held
 from datacollect.bistro.formats.custody.batches import FIRST, opening, read_batch, signed_for
 from datacollect.bistro.formats.custody.segments import read_index
 from datacollect.bistro.formats.custody.verdicts import Covered
@@ -24,6 +23,7 @@ from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Keep, Refuse, Release, Tell
 from datacollect.bistro.upload_server.requests import CoveredSaid
 from datacollect.bistro.upload_server.store import UploadStore
+from datacollect.files.held_folder import Database, Held
 
 # Fewer would mean that they are not counted.
 LEAST_STEPS = 50

@@ -8,7 +8,7 @@ from instances.agents import KEY
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.agent.config.fields import LIMITS, agent_with
-from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
+from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits, SpoolConfig
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 
 MINIMAL = f"""\
@@ -39,7 +39,7 @@ def test_a_small_file_and_its_defaults(read, tmp_path):
     assert (config.connect_to, config.limits, config.congestion) == ({}, AgentLimits(), None)
     assert config.certificate == tmp_path / "a.cert.pem"
     assert config.own_certificate
-    assert not config.has_spool
+    assert config.spool is None
 
 
 def test_everything_that_the_contract_shows(read, tmp_path):
@@ -52,7 +52,7 @@ def test_everything_that_the_contract_shows(read, tmp_path):
     )
     assert config.connect_to == {"S2": ("s2.example", 7443), "S3": ("2001:db8::1", 7443)}
     assert (config.certificate, config.own_certificate) == (tmp_path / "cert.pem", False)
-    assert config.has_spool
+    assert config.spool == SpoolConfig(tmp_path / "spool", 50_000_000_000)
     assert config.limits == AgentLimits(sessions=5, drain_s=0.0)
 
 

@@ -19,7 +19,6 @@ from conftest import NO_PROC
 from instances.agents import received, running, session_with, source_ticket, write_agent
 
 from datacollect.net.tls import client_context
-from datacollect.transfer.agent.run import NO_SPOOL
 from datacollect.transfer.agent.shell import plain
 from datacollect.transfer.sources.agent.session import connect
 
@@ -150,7 +149,7 @@ def test_whoever_drips_is_let_go_in_time(tmp_path):
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory):
     folder = tmp_path_factory.mktemp("agent")
-    path = write_agent(folder, "S1", serve="data", more='spool = { folder = "x", bytes = 5 }\n')
+    path = write_agent(folder, "S1", serve="data")
     (folder / "data/a").write_bytes(b"0123456789")
     with running(path) as agent:
         yield agent
@@ -189,10 +188,6 @@ def test_a_body_in_many_small_parts_arrives(agent):
             tls.sendall(body[i : i + 1])
         answer = received(tls)
     assert answer.endswith(b'{"changed":["a"],"gone":[],"unreadable":[]}')
-
-
-def test_the_log_says_that_a_spool_is_without_effect(agent):
-    assert agent.logged("note")[0]["why"] == NO_SPOOL
 
 
 def resident_mb(number: int) -> float:

@@ -128,8 +128,8 @@ def test_what_a_relay_would_have_to_store_is_refused_in_words():
     assert hours.opening_s("S", ends) is None
     assert hours.why_never("S", ends) == (
         "S -> R and R -> D are never open at the same time: R would have to store data from Mon "
-        "2026-11-23 20:00:00 +01:00 until Tue 2026-11-24 08:00:00 +01:00, and relays of a pull "
-        "store nothing; let their hours overlap, or collect at R first"
+        "2026-11-23 20:00:00 +01:00 until Tue 2026-11-24 08:00:00 +01:00; give the agent of R a "
+        "spool and start with --slot, let their hours overlap, or collect at R first"
     )
 
 

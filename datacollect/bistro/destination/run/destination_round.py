@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from datacollect.bistro.destination.run.log_times import SETTLED_S
 from datacollect.bistro.destination.run.quotas import Counted
-from datacollect.bistro.folder import not_written
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES, read_batch
 from datacollect.bistro.formats.custody.segments import (
     MOST_INDEX_BYTES,
@@ -25,6 +24,7 @@ from datacollect.bistro.formats.custody.segments import (
 )
 from datacollect.bistro.formats.custody.verdicts import Covered, ranges_of
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import not_written
 from datacollect.net.fan_out import Meanwhile
 
 if TYPE_CHECKING:

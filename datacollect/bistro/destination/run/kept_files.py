@@ -6,7 +6,7 @@ import hashlib
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.folder import not_written
+from datacollect.files.held_folder import not_written
 
 if TYPE_CHECKING:
     from pathlib import Path

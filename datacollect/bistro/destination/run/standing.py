@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.missing import Missing
-from datacollect.bistro.folder import not_written
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, parse_json, write_atomically
+from datacollect.files.held_folder import not_written
 from datacollect.files.locks import is_locked
 
 if TYPE_CHECKING:

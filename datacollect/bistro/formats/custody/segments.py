@@ -11,11 +11,14 @@ import numpy as np
 
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP
 from datacollect.errors import ProblemError
+from datacollect.transfer.pieces.segments import MOST_SEGMENT_BYTES, segment_name
 
 if TYPE_CHECKING:
     from pathlib import PurePosixPath
 
-MOST_SEGMENT_BYTES = 64 * 2**20
+# Names and sizes of segments are those of the core's store of pieces.
+__all__ = ["MOST_SEGMENT_BYTES", "segment_name"]
+
 CLOSED_AFTER_S = 10.0
 MOST_PIECES = 1_000_000
 
@@ -47,17 +50,12 @@ def most_pieces_of(size: int) -> int:
     return 4 * (MORE_PIECES + size // LEAST_PIECE_BYTES)
 
 
-def segment_name(number: int) -> str:
-    """Return the path of a segment below the folder that a bistro serves.
+def index_name(number: int) -> str:
+    """Return the path of a segment's index below the folder that a bistro serves.
 
     >>> segment_name(7), index_name(7), batch_name(7)
     ('segments/0000000007.segment', 'segments/0000000007.index', 'batches/0000000007.batch')
     """
-    return f"segments/{number:010}.segment"
-
-
-def index_name(number: int) -> str:
-    """Return the path of a segment's index."""
     return f"segments/{number:010}.index"
 
 

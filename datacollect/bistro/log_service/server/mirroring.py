@@ -14,7 +14,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
 from datacollect.bistro.formats.log.tiles import (
     TILE_WIDTH,
@@ -28,6 +27,7 @@ from datacollect.bistro.formats.log.tree import tree_root
 from datacollect.bistro.formats.log.witnessing import AddCheckpoint
 from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.errors import DatacollectError, ProblemError
+from datacollect.files.held_folder import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

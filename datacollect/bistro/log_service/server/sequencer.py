@@ -14,7 +14,6 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.folder import NoRoomError
 from datacollect.bistro.formats.assignment.loads import LOADS_PATH, MOST_AGE_S, read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict, beginning_of
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP
@@ -30,6 +29,7 @@ from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.requests import OF_OWNER, acknowledged, post_of
 from datacollect.bistro.log_service.server.mirroring import Mirroring
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.held_folder import NoRoomError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

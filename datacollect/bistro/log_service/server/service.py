@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.http.connections import few_connections_text
 from datacollect.bistro.http.exchange import Asked, Together, messages
 from datacollect.bistro.http.signals import Told, given_back
@@ -21,6 +20,7 @@ from datacollect.bistro.log_service.server.sequencer import Sequencer
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.log_service.witness_client import WitnessClient
 from datacollect.errors import TransferError
+from datacollect.files.held_folder import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,6 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.log.commit import MOST_ENTRIES
 from datacollect.bistro.http.clocks import now
 from datacollect.bistro.http.signals import saying
@@ -20,6 +19,7 @@ from datacollect.bistro.log_service.server.sequencer import Sequencer
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.log_service.witness_client import WitnessClient
 from datacollect.errors import StoreError, TransferError
+from datacollect.files.held_folder import Held
 from datacollect.net.fan_out import start_thread
 
 if TYPE_CHECKING:

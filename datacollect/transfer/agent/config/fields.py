@@ -22,10 +22,10 @@ AGENT_FORMAT = "datacollect-agent/1"
 
 SPOOL = Table(
     "the table spool",
-    "Room for pieces that wait here. Read, but without effect: nothing is stored yet.",
+    "Room for sealed pieces that wait here until the destination fetches them.",
     (
-        Field("folder", Text(), "Where they lie.", required=True),
-        Field("bytes", Whole("bytes"), "How much room they may take.", required=True),
+        Field("folder", Text(), "Where they lie; of this agent alone.", required=True),
+        Field("bytes", Whole("bytes", minimum=1), "How much room they may take.", required=True),
     ),
 )
 
@@ -171,7 +171,7 @@ AGENT = Document(
             "TLS and requests to connect onwards.",
             default=[],
         ),
-        Field("spool", Part(SPOOL), "Room for others' pieces; without effect so far."),
+        Field("spool", Part(SPOOL), "Room for others' pieces, sealed; left out: none is kept."),
         Field("tunnel", Part(TUNNEL), "Services that users reach; left out: none."),
         Field("tls", Part(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),

@@ -72,6 +72,14 @@ class TunnelConfig:
 
 
 @dataclass(frozen=True)
+class SpoolConfig:
+    """Room for sealed pieces that wait: where, and how much."""
+
+    folder: Path
+    most_bytes: int
+
+
+@dataclass(frozen=True)
 class AgentConfig:
     """An agent, as its file describes it; all paths resolved.
 
@@ -96,8 +104,8 @@ class AgentConfig:
         Those of `connect_to` that are reached without TLS.
     congestion : str or None
     limits : AgentLimits
-    has_spool : bool
-        Whether the file gives room for others' pieces.
+    spool : SpoolConfig or None
+        Room for others' pieces.
     tables : dict
         What tables that others bring come to, by name; see
         `datacollect.transfer.agent.config.tables`.
@@ -121,7 +129,7 @@ class AgentConfig:
     plain_http_to: frozenset[str] = frozenset()
     congestion: str | None = None
     limits: AgentLimits = AgentLimits()
-    has_spool: bool = False
+    spool: SpoolConfig | None = None
     tables: dict[str, TableConfig] = field(default_factory=dict)
     timezone: str | None = None
     tunnel: TunnelConfig | None = None
@@ -158,8 +166,10 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     nonces = state / f"{stem}.nonces"
     tables = _tables(values, AgentPlaces(folder, state, stem))
     of_tables = (path for table in tables.values() for path in table.own)
+    spool = _spool(values["spool"], folder)
     own = (certificate, key, nonces, folder / file.name, *of_tables)
     serve = _serve(values["serve"], folder, own, tables)
+    _require_spool_apart(serve, spool)
     if values["name"] in values["connect_to"]:
         raise ProblemError(
             f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
@@ -188,12 +198,31 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         nonces=nonces,
         congestion=values["congestion"],
         limits=AgentLimits(**limits),
-        has_spool=values["spool"] is not None,
+        spool=spool,
         tables=tables,
         timezone=values["timezone"],
         tunnel=tunnel,
         metrics=values["metrics"] and (values["metrics"]["listen"] or METRICS_LISTEN),
     )
+
+
+def _spool(values: dict[str, Any] | None, folder: Path) -> SpoolConfig | None:
+    if values is None:
+        return None
+    return SpoolConfig((folder / values["folder"]).resolve(), values["bytes"])
+
+
+def _require_spool_apart(serve: Path | None, spool: SpoolConfig | None) -> None:
+    """Raise `ProblemError` where what waits would be served, or what is served would be dropped."""
+    if serve is None or spool is None:
+        return
+    if spool.folder.is_relative_to(serve) or serve.is_relative_to(spool.folder):
+        raise wrong(
+            "spool.folder",
+            "must lie apart from the folder that is served",
+            str(spool.folder),
+            f"name one beside {serve}",
+        )
 
 
 def _tunnel(values: dict[str, Any] | None) -> TunnelConfig | None:

@@ -19,7 +19,7 @@ from datacollect.transfer.agent.core.requests import (
     require_route,
     wish_of,
 )
-from datacollect.transfer.protocol.messages import FEATURES, AgentFacts, facts_body
+from datacollect.transfer.protocol.messages import FEATURES, SPOOLS, AgentFacts, facts_body
 from datacollect.transfer.protocol.patterns import matches
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class SourceRequests:
         self._version = version
         self._serves = config.serve is not None
         self._relays_to = tuple(config.connect_to)
+        self._features = FEATURES if config.spool is None else (*FEATURES, SPOOLS)
         # By nonce: until when to keep them, bytes sent or promised.
         self._spent_bytes: dict[str, tuple[float, int]] = {}
 
@@ -95,7 +96,9 @@ class SourceRequests:
 
     def _facts(self, unix_s: float) -> bytes:
         return facts_body(
-            AgentFacts(self._name, self._version, unix_s, self._serves, self._relays_to, FEATURES)
+            AgentFacts(
+                self._name, self._version, unix_s, self._serves, self._relays_to, self._features
+            )
         )
 
     def _answer(

@@ -12,10 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.errors import IdentityError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop
-from datacollect.net.tickets import AHEAD_S, RELAY, SOURCE, TUNNEL, Ticket, sign_ticket
+from datacollect.net.tickets import (
+    AHEAD_S,
+    RELAY,
+    SEALED,
+    SOURCE,
+    SPOOL,
+    TUNNEL,
+    Ticket,
+    sign_ticket,
+)
 from datacollect.net.tls import client_context
 from datacollect.transfer.protocol.messages import STAYS
 from datacollect.transfer.sources.agent.session import SourceSession, connect
+from datacollect.transfer.spool.conversation import Conversation
 
 if TYPE_CHECKING:
     import ssl
@@ -92,11 +102,14 @@ class Contact:
     relays : tuple of str
     clock_ahead_s : float
         Its clock less ours, which never jumps.
+    answer_s : float
+        How long it took to answer: a round trip at least.
     """
 
     facts: AgentFacts
     relays: tuple[str, ...]
     clock_ahead_s: float
+    answer_s: float = 0.0
 
 
 class Admission:
@@ -163,7 +176,7 @@ class Network:
         timeout_s: float,
         connections: int,
     ) -> None:
-        self._agents, self._key, self._number = agents, key, number
+        self._agents, self._key, self.number = agents, key, number
         self._timeout_s, self._connections = timeout_s, connections
         self._tls = {name: client_context(entry.ca) for name, entry in agents.items()}
         self._known: dict[str, Contact] = {}
@@ -204,14 +217,15 @@ class Network:
             asked_s = time.monotonic()
             facts = session.agent(deadline)
             # Between question and answer the clocks agree best in the middle.
-            ahead_s = facts.time_s - (asked_s + time.monotonic()) / 2
+            answered_s = time.monotonic()
+            ahead_s = facts.time_s - (asked_s + answered_s) / 2
         finally:
             session.close()
         if facts.name != name:
             raise IdentityError(
                 f"agent {name!r} calls itself {facts.name!r}: give it the name in its own file"
             )
-        contact = Contact(facts, relays, ahead_s)
+        contact = Contact(facts, relays, ahead_s, answered_s - asked_s)
         self._learn(name, contact)
         return contact
 
@@ -234,6 +248,59 @@ class Network:
             partial(self.refused, name, relays),
         )
         return OpenedSession(session, admission)
+
+    def converse(self, name: str, pacer: Pacer | None = None) -> Conversation:
+        """Open a connection to an agent for requests about sealed pieces, as it was reached."""
+        agent, relays = self._agents[name], self._relays_to(name)
+        return Conversation(
+            name,
+            agent.address,
+            agent.fingerprint,
+            hops=self.hops(relays, name),
+            tls=self._tls[name],
+            timeout_s=self._timeout_s,
+            pacer=pacer,
+        )
+
+    def _relays_to(self, name: str) -> tuple[str, ...]:
+        contact = self.known.get(name)
+        return () if contact is None else contact.relays
+
+    def spool_ticket(self, relay: str) -> str:
+        """Return a ticket by which a relay keeps pieces, and gives them back."""
+        return self._ticket(SPOOL, relay)
+
+    def key_ticket(self, source: str) -> str:
+        """Return a ticket by which a source takes its key."""
+        return self._ticket(SOURCE, source)
+
+    def sealed_ticket(self, source: str, relay: str, patterns: Sequence[str] | None) -> str:
+        """Return a ticket for a relay, by which a source gives it sealed pieces alone."""
+        return self._ticket(SEALED, source, via=(relay,), patterns=patterns)
+
+    def _ticket(
+        self,
+        kind: str,
+        agent: str,
+        via: tuple[str, ...] = (),
+        patterns: Sequence[str] | None = None,
+    ) -> str:
+        now_s = self.time_at(agent)
+        ticket = Ticket(
+            issuer=self._key.public,
+            audience=agent,
+            kind=kind,
+            collection=self.number,
+            issued_s=now_s,
+            expires_s=now_s + SOURCE_TICKET_S,
+            files=None if patterns is None else tuple(patterns),
+            via=via,
+        )
+        return sign_ticket(ticket, self._key)
+
+    def time_at(self, name: str) -> float:
+        """Return what an agent's clock shows."""
+        return self._clock_ahead_s(name, self._relays_to(name)) + time.monotonic()
 
     def refused(
         self, name: str, relays: tuple[str, ...], issue: Issue, error: RefusedError
@@ -284,7 +351,7 @@ class Network:
             issuer=self._key.public,
             audience=name,
             kind=TUNNEL,
-            collection=self._number,
+            collection=self.number,
             issued_s=now_s,
             expires_s=now_s + RELAY_TICKET_S,
             via=relays,
@@ -307,7 +374,7 @@ class Network:
                 issuer=self._key.public,
                 audience=relay,
                 kind=RELAY,
-                collection=self._number,
+                collection=self.number,
                 issued_s=now_s,
                 expires_s=now_s + RELAY_TICKET_S,
                 source=to,
@@ -355,7 +422,7 @@ class Network:
             issuer=self._key.public,
             audience=source,
             kind=SOURCE,
-            collection=self._number,
+            collection=self.number,
             issued_s=now_s,
             expires_s=now_s + SOURCE_TICKET_S,
             source=source,

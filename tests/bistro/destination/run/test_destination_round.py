@@ -19,7 +19,6 @@ from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run import destination_round
 from datacollect.bistro.destination.run.destination_round import Destination
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES, ROW, read_batch, sign_batch
 from datacollect.bistro.formats.custody.segments import batch_name, index_name, segment_name
 from datacollect.bistro.formats.custody.verdicts import Verdict, read_covered, read_verdict
@@ -33,6 +32,7 @@ from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.now import Now
 from datacollect.bistro.witness.core import WitnessCore
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.held_folder import Held
 
 DATA = event_file()
 EVENT = read_event(DATA)

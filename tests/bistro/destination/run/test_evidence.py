@@ -24,11 +24,11 @@ from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.evidence import FRESH_FOR_S, files_not_here
 from datacollect.bistro.destination.run.kept_files import fault_of
 from datacollect.bistro.destination.run.standing import STANDING_FILE, read_missing
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.amendments import read_amendment, sign_amendment
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment
 from datacollect.bistro.http.published import Found
 from datacollect.commands.main import run
+from datacollect.files.held_folder import Held
 from datacollect.net.keys import write_private_key
 
 MOVED = "datacollect.bistro.destination.run.moved_deadline"

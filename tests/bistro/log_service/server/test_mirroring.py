@@ -17,7 +17,6 @@ from instances.custody import custody_event, custody_event_bytes
 from instances.events import key_of, witness_names
 from instances.timestamping import World, until
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosign
 from datacollect.bistro.formats.log.tiles import Edge, Tile
 from datacollect.bistro.formats.log.witnessing import AddCheckpoint
@@ -30,6 +29,7 @@ from datacollect.bistro.log_service.server.sequencer import Sequencer
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 
 EVENT = custody_event()
 # Of the destination: who keeps it hands in without tickets.

@@ -20,7 +20,6 @@ import pytest
 from instances.events import key_of
 from instances.timestamping import NAME, WITHIN_S, Answer, World, until
 
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.assignment.loads import MOST_LOADS_BYTES, BistroLoad, Loads
 from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.log.acknowledgement import Acknowledgement
@@ -31,6 +30,7 @@ from datacollect.bistro.formats.receipt.receipt import read_amendments
 from datacollect.bistro.http.config import ServiceConfig
 from datacollect.bistro.log_service.server.service import run_service
 from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 from datacollect.net.keys import PrivateKey, write_private_key
 
 MANY = 1000

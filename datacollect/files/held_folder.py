@@ -10,8 +10,6 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
 from datacollect.files.durability import synchronise
 from datacollect.files.locks import take_lock
@@ -22,6 +20,16 @@ from datacollect.files.refusals import (
     refusal_of,
     refusal_of_number,
 )
+from datacollect.installation import command_for_package, is_absent
+
+try:
+    import apsw
+except ImportError as error:  # the agent alone comes without: only a spool needs it there
+    if not is_absent(error, "apsw"):
+        raise
+    raise ProblemError(
+        f"spool: apsw is not installed, which keeping pieces needs: {command_for_package('apsw')}"
+    ) from None
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -149,7 +157,7 @@ class Database:
     def reader(self) -> apsw.Connection:
         """Return a connection that only reads, and never waits for what is being written."""
         with self.errors():
-            return apsw.Connection(str(self._folder / self._name), apsw.SQLITE_OPEN_READONLY)
+            return reader_of(self._folder / self._name)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return what a question finds."""
@@ -204,6 +212,20 @@ class Database:
             found = os.statvfs(self._folder)
             return found.f_bavail * found.f_frsize < LEAST_FREE_BYTES
         return False
+
+
+def reader_of(path: Path) -> apsw.Connection:
+    """Return a connection that only reads a database, which another process may hold."""
+    return apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what the disk of a folder refuses inside into `StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(folder, error) from error
 
 
 def not_written(folder: Path, error: OSError) -> StoreError:

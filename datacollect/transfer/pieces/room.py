@@ -1,4 +1,4 @@
-"""Room of a bistro: what lies there, what may go, what is promised.
+"""Room of a store of pieces: what lies there, what may go, what is promised.
 
 Anybody may have these asked for with each block that he sends: each step takes the same time,
 however many uploads and segments there are.
@@ -17,7 +17,7 @@ SPARE_BYTES = 64 * 2**20
 
 
 class Room:
-    """Bytes of segments, and those that uploads may still send.
+    """Bytes of segments, and those that may still come.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class Room:
     Attributes
     ----------
     open_bytes : int
-        Of the open segment.
+        Of open segments.
     released_bytes : int
         What segments take that may go, and stays while there is room.
     reserved_bytes : int
-        What unfinished uploads still may send.
+        What was promised and has not come.
     """
 
     def __init__(
@@ -85,11 +85,12 @@ class Room:
         """Return what a closed segment takes; 0 where there is none of that number."""
         return self._closed.get(number, (0, 0.0))[0]
 
-    def close(self, number: int, now_s: float) -> None:
-        """The open segment is closed."""
-        self._closed[number] = (self.open_bytes, now_s)
-        self._closed_bytes += self.open_bytes
-        self.open_bytes = 0
+    def close(self, number: int, now_s: float, n_bytes: int | None = None) -> None:
+        """An open segment of so many bytes is closed; by default the only one."""
+        n_bytes = self.open_bytes if n_bytes is None else n_bytes
+        self._closed[number] = (n_bytes, now_s)
+        self._closed_bytes += n_bytes
+        self.open_bytes -= n_bytes
         self._oldest = None
 
     def release(self, numbers: Iterable[int], now_s: float) -> None:

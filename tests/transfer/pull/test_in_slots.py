@@ -1,0 +1,153 @@
+"""Pulls in slots: what no open way leads to at once waits at a relay, sealed, and comes later."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from instances.agents import KEY, running, write_agent
+
+import datacollect as dc
+from datacollect.errors import ProblemError
+from datacollect.net.keys import write_private_key
+from datacollect.transfer.pull.happened import PROBLEM, SCHEDULE
+from datacollect.transfer.spool.store import collections_of
+
+RATE = 1_000_000.0
+
+
+def window(begin_s, end_s, now=None):
+    """Return hours by UTC, seconds from now on."""
+    now = now or datetime.now(UTC)
+    begin, end = (now + timedelta(seconds=each) for each in (begin_s, end_s))
+    return f"{begin:%H:%M:%S}-{end:%H:%M:%S}"
+
+
+def nights(first_s, now):
+    """Return hours of eight seconds, each twenty seconds after the one before, for ten minutes."""
+    return [window(first_s + 20 * i, first_s + 20 * i + 8, now) for i in range(30)]
+
+
+def link(tail, head, **more):
+    return {"from": tail, "to": head, "bandwidth_bytes_per_s": RATE} | more
+
+
+OPEN = "00:00-24:00"
+
+
+def stored_alone(collection, into, spool):
+    """Pull until the relay keeps all, and end; return how many pieces it keeps."""
+    limited = collection | {"limits": {**collection["limits"], "time_s": 12.0}}
+    answer = dc.pull(limited, into, slot_s=1.0)
+    assert not answer.complete
+    return sum(each.pieces for each in collections_of(spool))
+
+
+def by_night(now):
+    """Return a way from S over K whose two links are never open at the same time."""
+    return [link("S", "K", open=nights(0, now)), link("K", "D", open=nights(10, now))]
+
+
+@pytest.fixture
+def collection_of(tmp_path):
+    write_private_key(tmp_path / "collector.key", KEY)
+
+    def make(*agents, links, **more):
+        return {
+            "format": "datacollect-collection/1",
+            "destination": "D",
+            "key": str(tmp_path / "collector.key"),
+            "timezone": "UTC",
+            "agents": {
+                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+                for each in agents
+            },
+            "sources": {"S": {}},
+            "links": links,
+            "limits": {"patience_s": 20.0, "timeout_s": 5.0, "piece_bytes": 65536},
+        } | more
+
+    return make
+
+
+def source_file(tmp_path, n_bytes=1_000_000):
+    path = write_agent(tmp_path, "S", serve="data")
+    (tmp_path / "data/file").write_bytes(bytes(i % 251 for i in range(n_bytes)))
+    return path
+
+
+def relay_file(tmp_path, source, name="K", n_bytes=10**8):
+    spool = f'spool = {{ folder = "spool-{name}", bytes = {n_bytes} }}'
+    return write_agent(tmp_path, name, connect_to={"S": source.place}, more=spool)
+
+
+def judged(into):
+    """Judge what happened by the rules of plans, within a piece and 5 % of a slot."""
+    folder = into / ".datacollect"
+    schedule = dc.Schedule.from_file(folder / SCHEDULE)
+    tree = dc.Problem.from_file(folder / PROBLEM).to_dict()
+    for each in tree["links"]:
+        rates = each["bandwidth_bytes_per_s"]
+        several = rates if isinstance(rates, list) else [rates]
+        more = [rate and rate * 1.05 + 65536 / schedule.slot_s for rate in several]
+        each["bandwidth_bytes_per_s"] = more if isinstance(rates, list) else more[0]
+    schedule.check(dc.Problem.from_dict(tree))
+    return schedule
+
+
+@pytest.mark.slow
+def test_a_collection_by_windows_that_do_not_overlap_comes_and_is_a_valid_schedule(
+    tmp_path, collection_of
+):
+    lines = []
+    with running(source_file(tmp_path)) as s, running(relay_file(tmp_path, s)) as k:
+        collection = collection_of(s, k, links=by_night(datetime.now(UTC)))
+        answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
+    assert answer.complete, (answer.missing, lines)
+    assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
+    assert [use.hosts for use in answer.routes] == [("S", "K", "D")]
+    schedule = judged(tmp_path / "into")
+    assert schedule.slot_s == 1.0
+    assert collections_of(tmp_path / "spool-K") == []
+    assert not list((tmp_path / "spool-K").rglob("*.segment"))
+
+
+def test_slots_need_links_and_are_longer_than_a_round_trip(tmp_path, collection_of):
+    with running(source_file(tmp_path)) as s:
+        collection = collection_of(s, links=[])
+        with pytest.raises(ProblemError, match="--slot plans by links"):
+            dc.pull(collection, tmp_path / "into", slot_s=5.0)
+        collection = collection_of(s, links=[link("S", "D")])
+        with pytest.raises(ProblemError, match="at least a round trip, got 1e-06 s, and S answers"):
+            dc.pull(collection, tmp_path / "into", slot_s=1e-6)
+        with pytest.raises(ProblemError, match="must be > 0"):
+            dc.pull(collection, tmp_path / "into", slot_s=0.0)
+
+
+# What goes wrong --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_relay_that_changes_or_swaps_pieces_is_named_and_they_come_from_the_source(
+    tmp_path, collection_of
+):
+    """Bytes on its disk are changed after it has stored all; the next start may fetch from S."""
+    lines = []
+    with running(source_file(tmp_path, 300_000)) as s, running(relay_file(tmp_path, s)) as k:
+        now = datetime.now(UTC)
+        links = [link("S", "K"), link("K", "D", open=window(3600, 7200, now))]
+        collection = collection_of(s, k, links=links)
+        assert stored_alone(collection, tmp_path / "into", tmp_path / "spool-K") == 5
+        for path in (tmp_path / "spool-K").rglob("*"):
+            if path.parent.name in ("open", "segments"):
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 1
+                path.write_bytes(bytes(data))
+        links = [link("K", "D", bandwidth_bytes_per_s=2 * RATE), link("S", "D", open=OPEN)]
+        answer = dc.pull(
+            collection_of(s, k, links=links), tmp_path / "into", slot_s=1.0, tell=lines.append
+        )
+    assert answer.complete, (answer.missing, lines)
+    assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
+    [line] = [each for each in lines if "is not as its source sealed it" in each]
+    assert line.startswith("note: K: piece ")
+    assert line.endswith("it is fetched from its source, and nothing more is kept at K")
+    assert ("S", "D") in [use.hosts for use in answer.routes]
