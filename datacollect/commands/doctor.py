@@ -50,12 +50,11 @@ def doctor(
 def _patient(file: str, into: str) -> Patient:
     """Return what a file describes."""
     from datacollect.errors import ProblemError
-    from datacollect.files.documents import document_name, read_tree
+    from datacollect.files.documents import COLLECTION_FORMAT, document_name, read_tree
     from datacollect.files.kinds import shown
     from datacollect.transfer.agent.config.fields import AGENT_FORMAT
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.doctor.patient import Patient
-    from datacollect.transfer.pull.config.fields import COLLECTION_FORMAT
     from datacollect.transfer.pull.config.file import Collection
 
     if file == "-":

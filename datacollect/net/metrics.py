@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from datacollect.errors import ProblemError
 from datacollect.installation import command_for_extra, is_absent
 from datacollect.net.few_http import FewHandler, FewServer
+from datacollect.net.names import host_port_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -89,9 +90,8 @@ class MetricsServer:
 
     def __init__(self, address: tuple[str, int], families: Families, where: str) -> None:
         self._server = _Server(address, _writer(families, where), where)
-        host, port = self._server.server_address[:2]
-        host = f"[{host}]" if ":" in str(host) else host
-        self.url = f"http://{host}:{port}{PATH}"
+        host, port = map(str, self._server.server_address[:2])
+        self.url = f"http://{host_port_text(host, int(port))}{PATH}"
 
     def __enter__(self) -> MetricsServer:
         """Begin; raise `TransferError` where there is no thread to be had."""

@@ -208,7 +208,7 @@ class PullFeed:
     def _scale_s(self, now_s: float) -> float:
         """Return up to when is drawn: now, and the planned end with its interval."""
         history = self._story.history
-        ends = [history.predicted_s or 0.0, *(history.between_s or ())]
+        ends: list[float] = [history.predicted_s or 0.0, *(history.between_s or ())]
         return max(now_s, *ends, 1.0)
 
     def _chart(self, now_s: float) -> dict[str, Any]:

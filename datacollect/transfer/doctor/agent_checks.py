@@ -15,7 +15,8 @@ from datacollect.net.tls import client_context, fingerprint_of_file
 from datacollect.transfer.agent.dial_back import PATH
 from datacollect.transfer.doctor.checks import DoctorCheck, Finding, Level
 from datacollect.transfer.doctor.patient import AGENT, LATE, LEFT_AFTER_S, WITHIN_S, Place, look_at
-from datacollect.transfer.protocol.messages import parse_object, require_list
+from datacollect.transfer.protocol.checked import require_list
+from datacollect.transfer.protocol.messages import parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -123,5 +123,14 @@ def milliseconds(time_s: float) -> str:
 
 def _safe(finding: Finding) -> Finding:
     """Return a finding in which nothing is what a peer has hidden there."""
-    texts = (finding.what, finding.found, finding.wanted, finding.remedy)
-    return Finding(*(safe_text(without_secrets(text)) for text in texts), finding.level)
+
+    def safe(text: str) -> str:
+        return safe_text(without_secrets(text))
+
+    return Finding(
+        safe(finding.what),
+        safe(finding.found),
+        safe(finding.wanted),
+        safe(finding.remedy),
+        finding.level,
+    )

@@ -250,7 +250,8 @@ def stored_soonest(problem: Problem, schedule: Schedule, slot_s: float) -> Sched
                 room.take(ends[row], slot, sizes[row])
                 slots[row] = slot
                 break
-    moved = replace(columns, start_s=slots * slot_s, finish_s=(slots + 1) * slot_s)
+    start_s = np.asarray(slots * slot_s, dtype=np.float64)
+    moved = replace(columns, start_s=start_s, finish_s=start_s + slot_s)
     sooner = schedule.replace(columns=moved)
     try:
         sooner.check(problem)
