@@ -78,9 +78,10 @@ def _cycle(**given):
 
 
 def _of_host(**given):
-    return dc.Problem.from_hosts(
-        [dc.Host("S", **given), dc.Host("D")], [dc.Link("S", "D", 5.0)], "D"
-    )
+    """A host; what is made there is made at a rate, of a backlog."""
+    made = {"produces_bytes_per_s": 1.0} if "made_bytes" in given else {}
+    source = dc.Host("S", **{"backlog_bytes": 10**6} | made | given)
+    return dc.Problem.from_hosts([source, dc.Host("D")], [dc.Link("S", "D", 5.0)], "D")
 
 
 def _of_link(**given):
