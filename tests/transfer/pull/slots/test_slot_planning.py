@@ -9,7 +9,7 @@ from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.open_hours import OpenHours
-from datacollect.transfer.pull.slot_planning import HopTask, slotted_plan, slotted_problem
+from datacollect.transfer.pull.slots.slot_planning import HopTask, slotted_plan, slotted_problem
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 # Ten pieces of 100 bytes.

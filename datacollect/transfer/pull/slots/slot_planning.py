@@ -10,7 +10,6 @@ import numpy as np
 
 from datacollect.errors import ProblemError, ScheduleError
 from datacollect.methods.choice import plan
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
@@ -158,8 +157,7 @@ def slotted_plan(
     ProblemError
         The method has no slots, or these would be too many.
     """
-    name = COORDINATED if how.name == ADAPTIVE else how.name
-    how = replace(how, name=name, options={**how.options, "slot_s": slot_s})
+    how = replace(how, options={**how.options, "slot_s": slot_s})
     schedule = stored_soonest(problem, plan(problem, how.planning()), slot_s)
     return SlotPlan(schedule, _tasks(schedule, slot_s, work))
 
