@@ -395,7 +395,7 @@ EXAMPLES = [
         over_a_relay('plain_http_to = ["W"]'),
     ),
     Example(
-        "is not among those this agent connects to; write it into `connect_to` of the agent's file",
+        "that host is not among those this agent connects to; write it into `connect_to` of the",
         towards("U"),
         towards("T"),
     ),
