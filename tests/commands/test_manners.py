@@ -153,7 +153,12 @@ def prepared(tmp_path_factory):
         Path("hosts.toml").write_text(HOSTS)
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
-        write_agent(folder, "keeping", connect_to={"S": "s.example:1"}, more='spool = { folder = "spool", bytes = 1_000_000 }')
+        write_agent(
+            folder,
+            "keeping",
+            connect_to={"S": "s.example:1"},
+            more='spool = { folder = "spool", bytes = 1_000_000 }',
+        )
         write_servers()
         write_handed_in()
         write_measured()
