@@ -72,6 +72,7 @@ FILES = {
     "service": f"{_BISTRO}.http.config_fields:SERVICE_KIND",
     "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
     "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
+    "smtp": f"{_BISTRO}.http.config_fields:SMTP_KIND",
     "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
 }
 

@@ -8,9 +8,9 @@ SETTING is JSON.
 
 from __future__ import annotations
 
+import argparse
 import json
 import socket
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -105,11 +105,16 @@ def fetch(setting: dict[str, Any], n_bytes: int) -> dict[str, float]:
 
 
 def main() -> None:
-    how, setting, *rest = sys.argv[1:]
-    if how == "serve":
-        serve(json.loads(setting))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    hows = parser.add_subparsers(dest="how", required=True)
+    for how in ("serve", "fetch"):
+        hows.add_parser(how).add_argument("setting", type=json.loads, metavar="SETTING")
+    hows.choices["fetch"].add_argument("n_bytes", type=int, metavar="N")
+    options = parser.parse_args()
+    if options.how == "serve":
+        serve(options.setting)
     else:
-        print(json.dumps(fetch(json.loads(setting), int(rest[0]))))
+        print(json.dumps(fetch(options.setting, options.n_bytes)))
 
 
 if __name__ == "__main__":

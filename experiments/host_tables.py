@@ -8,6 +8,7 @@ writes the same.
 
 from __future__ import annotations
 
+import argparse
 from math import log
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ PACKETS = (64, 256, 512, 1024, 1472)
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for name, table in TABLES.items():
         show(f"host_{name}", table())
 

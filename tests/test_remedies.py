@@ -148,7 +148,9 @@ EXAMPLES = {
 
 
 # Those that start processes, or plan much; the others are together as fast as one of these.
-SLOW_ROOMS = {"bistros", "commands", "exports", "pages", "servers", "spools", "studies"}
+SLOW_ROOMS = {
+    *("bistros", "commands", "exports", "pages", "people", "servers", "spools", "studies"),
+}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from datacollect.commands.streams import emit, emit_json
@@ -13,6 +14,8 @@ from datacollect.files.units import counted, format_bytes, format_duration
 if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import SpoolConfig
     from datacollect.transfer.spool.store import SpooledCollection
+
+COLUMNS = 80
 
 
 def list_spool(agent_file: str, collection: str | None, *, as_json: bool) -> None:
@@ -36,9 +39,9 @@ def list_spool(agent_file: str, collection: str | None, *, as_json: bool) -> Non
         emit_json({"folder": str(spool.folder), "collections": [_facts(each) for each in found]})
         return
     if not found:
-        emit(f"{spool.folder}: nothing is kept")
+        emit(f"{agent_file}: nothing is kept")
     for each in found:
-        emit(_line(each))
+        emit(fill(_line(each), COLUMNS, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def drop_spool(agent_file: str, collection: str | None, *, as_json: bool) -> None:

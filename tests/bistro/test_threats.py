@@ -326,7 +326,7 @@ def lines_of_page() -> Iterator[tuple[str, str]]:
 
 
 @functools.cache
-def tests_in(file: str) -> frozenset[str]:
+def names_of_tests(file: str) -> frozenset[str]:
     tree = ast.parse((TESTS / file).read_text())
     return frozenset(each.name for each in tree.body if isinstance(each, ast.FunctionDef))
 
@@ -342,4 +342,4 @@ def test_the_tests_that_try_a_line_are_there(line):
     assert TRIED[line] or line[0] == SAME_NAME
     for each in TRIED[line]:
         file, name = each.split("::")
-        assert name in tests_in(file), each
+        assert name in names_of_tests(file), each

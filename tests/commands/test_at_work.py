@@ -95,7 +95,7 @@ def test_every_command_that_may_take_long_has_both_options():
         if {"verbose", "quiet"} <= {parameter.name for parameter in command.params}
     }
     # Those that ask others have tests beside what they do.
-    assert have == {*AT_WORK, "pull", "status", "tunnel", "upload", "verify", "audit"}
+    assert have == {*AT_WORK, "doctor", "pull", "status", "tunnel", "upload", "verify", "audit"}
 
 
 # What is said ---------------------------------------------------------------------------------

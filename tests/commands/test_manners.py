@@ -87,6 +87,7 @@ COMMANDS = {
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
+    "spool list": ("spool", "list", "keeping.toml"),
     "doctor": ("doctor", "collection.toml", "--into", "again"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
@@ -152,6 +153,12 @@ def prepared(tmp_path_factory):
         Path("hosts.toml").write_text(HOSTS)
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
+        write_agent(
+            folder,
+            "keeping",
+            connect_to={"S": "s.example:1"},
+            more='spool = { folder = "spool", bytes = 1_000_000 }',
+        )
         write_servers()
         write_handed_in()
         write_measured()

@@ -39,6 +39,26 @@ def test_it_says_what_waits_since_and_until_when(program, agent_file, capsys):
     assert (found["collection"], found["pieces"], found["bytes"]) == ("c2", 3, 3000)
 
 
+@pytest.mark.parametrize("program", [run, agent_alone.run])
+def test_lines_fit_80_columns_and_what_is_empty_is_called_as_it_was_given(
+    program, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    more = 'spool = { folder = "spool", bytes = 1_000_000 }'
+    write_agent(tmp_path, "K", connect_to={"S": "127.0.0.1:9"}, more=more)
+    assert program(["spool", "list", "K.toml"]) == 0
+    assert capsys.readouterr().out == "K.toml: nothing is kept\n"
+    now_s = time.time()
+    store = SpoolStore(Held(tmp_path / "spool"), "K", 10**6)
+    number = store.order("ed25519:x", "3f0c2a9d51e6b784", now_s + 9e4, now_s)
+    store.wait(store.add(number, SealedPiece("S", 0, bytes(32), 936), bytes(1000)), now_s - 5000)
+    store.close()
+    assert program(["spool", "list", "K.toml"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3f0c2a9d51e6b784: 1 piece, 1 kB, the oldest of 1 h")
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_it_drops_one_collection_and_then_all(agent_file, tmp_path, capsys):
     assert run(["spool", "drop", str(agent_file), "--collection", "c1"]) == 0
     assert capsys.readouterr().out == "dropped 3 pieces, 3 kB\n"

@@ -13,6 +13,7 @@ from types import ModuleType
 from unittest import mock
 
 import pytest
+from instances.events import event_of
 from instances.installed_packages import forget_packages, install_package
 from instances.made_sweeps import write_sweep
 from measuring.results.test_changed_links import USUAL, series
@@ -20,6 +21,7 @@ from remedies.trying import Example, call, in_new_folder, told, until, without
 
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.formats.receipt import tokens
+from datacollect.bistro.organiser.sheet import Card, sheet_html
 from datacollect.commands.ending import exit_code_of
 from datacollect.exports.formats import EXPORTS
 from datacollect.files.registry import own_entry
@@ -75,6 +77,10 @@ def installs(distribution, says, lacking, provoke):
 def at_a_closed_port():
     with mock.patch("datacollect.net.dask_scheduler.DASK_TIMEOUT_S", 0.2):
         DaskCluster("tcp://127.0.0.1:1")
+
+
+def drawn_sheet():
+    sheet_html(event_of(), [Card("Ann", "", "https://page.example/#t=x")])
 
 
 def told_metrics():
@@ -248,6 +254,12 @@ EXAMPLES = [
         "Dask is not installed: {command_for_extra}",
         without("distributed", at_a_closed_port),
         until("no Dask scheduler answers at", at_a_closed_port),
+    ),
+    installs(
+        "segno",
+        "QR codes need segno: {command}",
+        without("segno", drawn_sheet),
+        drawn_sheet,
     ),
     installs(
         "topohub",

@@ -18,7 +18,7 @@ from instances.web_servers import tiny_server
 from remedies.transfers import PULL, pulled, rotted
 from remedies.trying import Example, call, in_folder, in_new_folder
 from transfer.agent.test_greetings import PLAIN
-from transfer.pull.test_hours import link, tree
+from transfer.pull.test_hours import hours_at, link, tree
 from transfer.sources.web.test_core import ETAG, TARGET, asked, http
 
 import datacollect as dc
@@ -252,6 +252,17 @@ def with_hours(**more):
     return run
 
 
+def by_night(opens):
+    """Ask when data of S can come over R, which S reaches from 20:00 to 06:00."""
+
+    def ask():
+        links = [link("S", "R", open="20:00-06:00"), link("R", "D", open=opens)]
+        hours, ends = hours_at("2026-11-23T12:00", links=links), [("S", "R"), ("R", "D")]
+        return hours.why_never("S", ends) if hours.opening_s("S", ends) is None else None
+
+    return ask
+
+
 LINE_OF_S = f"S https://s.example:7443 sha256:{'ab' * 32}"
 ADD = f"collection add {LINE_OF_S}"
 INLINE = (
@@ -395,7 +406,7 @@ EXAMPLES = [
         over_a_relay('plain_http_to = ["W"]'),
     ),
     Example(
-        "is not among those this agent connects to; write it into `connect_to` of the agent's file",
+        "that host is not among those this agent connects to; write it into `connect_to` of the",
         towards("U"),
         towards("T"),
     ),
@@ -409,6 +420,11 @@ EXAMPLES = [
         with_hours(),
         with_hours(timezone="Europe/Zurich"),
         module="transfer.pull.open_hours",
+    ),
+    Example(
+        "a spool and start with --slot, let their hours overlap, or collect at {} first",
+        by_night("08:00-18:00"),
+        by_night("05:00-18:00"),
     ),
     Example(
         "cannot be added to here; write by hand: agents.{} with url = {} and fingerprint = {}",

@@ -150,7 +150,7 @@ EXAMPLES = [
         ordered(TO_S),
     ),
     Example(
-        "spool: apsw is not installed, which keeping pieces needs: {}",
+        "spool: apsw is not installed, which keeping pieces needs: {command_for_package}",
         kept_by({"apsw": None}),
         kept_by({}),
     ),

@@ -10,6 +10,7 @@ ROOT = Path(datacollect.__file__).parent
 PAGE = ROOT.parent / "docs/collecting_limits.md"
 PLACES = (
     *("net/deadline.py", "net/tickets.py", "net/http_asking.py", "net/fan_out.py"),
+    "net/tcp_options.py",
     *("transfer", "bistro/destination/run", "bistro/mirror"),
     "bistro/log_service/server/mirroring.py",
 )

@@ -16,12 +16,11 @@ from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.people import PROMISED, lacks_upload
+from datacollect.bistro.http.config_fields import SMTP
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, write_owned, written_durably
 from datacollect.files.durability import synchronise
-from datacollect.files.fields import Document, Field
 from datacollect.files.held_folder import not_written
-from datacollect.files.kinds import Flag, Text, Whole
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -31,37 +30,15 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.destination.people_list import PeopleList
 
-SMTP_FORMAT = "datacollect-smtp/1"
 SENT_FILE = "reminded.jsonl"
 NO_FILE, NOT_SENT = "no file", "timestamp without upload"
 # A server that is silent for so long does not answer.
 ANSWERS_WITHIN_S = 30.0
 
-SMTP = Document(
-    "the mail server",
-    "Who sends reminders, and how.",
-    (
-        Field("format", Text((SMTP_FORMAT,)), "Format and version."),
-        Field("host", Text(), "The mail server.", required=True),
-        Field("port", Whole(minimum=1, stop=65536), "Its port.", default=587),
-        Field("from", Text(), "Address of the sender.", required=True),
-        Field("user", Text(), "Name to log in with; left out: nobody logs in."),
-        Field("password_file", Text(), "File of the password, relative to this one."),
-        Field(
-            "starttls",
-            Flag(),
-            "Whether the connection is encrypted before anything is said; false is for a server on "
-            "this host.",
-            default=True,
-        ),
-        Field("page", Text(), "Address of the page to hand in, for the message."),
-    ),
-)
-
 
 @dataclass(frozen=True)
 class SmtpConfig:
-    """A mail server, as its file describes it; see ``SMTP`` of this module."""
+    """A mail server, as its file describes it; see ``SMTP`` of the fields."""
 
     host: str
     port: int
@@ -180,9 +157,9 @@ def reminders_of(found: PeopleList, now_s: float | None = None) -> list[Reminder
     deadline_s = max(standing.deadline_s, standing.latest_s or 0)
     if now_s > standing.collect_until_s:
         raise ProblemError(
-            f"nobody can hand in or send any more since "
-            f"{found.clock_text(standing.collect_until_s)}; `event extend --deadline` gives time "
-            "where files are still collected"
+            "nobody can hand in or send any more since "
+            f"{found.clock_text(standing.collect_until_s)}; `datacollect event list` says what has "
+            "come of each"
         )
     reminders = []
     for each in found.people:

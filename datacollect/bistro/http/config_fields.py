@@ -1,4 +1,4 @@
-"""Tables of fields of the files of services and witnesses."""
+"""Tables of fields of the files of services, witnesses, destinations and their mail servers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from datacollect.bistro.formats.event.kinds import LogKey
 from datacollect.files.choices import RunMethod
 from datacollect.files.fields import Document, Field
 from datacollect.files.file_kinds import FileKind
-from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.files.kinds import Flag, ListOf, Number, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, HostName
 
 SERVICE_FORMAT = "datacollect-service/1"
 WITNESS_FORMAT = "datacollect-witness/1"
 DESTINATION_FORMAT = "datacollect-destination/1"
+SMTP_FORMAT = "datacollect-smtp/1"
 
 MOST_WORKERS = 256
 
@@ -193,3 +194,25 @@ DESTINATION = Document(
     remedy="the documentation has one under File formats",
 )
 DESTINATION_KIND = FileKind("destination", DESTINATION)
+
+SMTP = Document(
+    "the mail server",
+    "Who sends reminders, and how.",
+    (
+        Field("format", Text((SMTP_FORMAT,)), "Format and version."),
+        Field("host", Text(), "The mail server.", required=True),
+        Field("port", Whole(minimum=1, stop=65536), "Its port.", default=587),
+        Field("from", Text(), "Address of the sender.", required=True),
+        Field("user", Text(), "Name to log in with; left out: nobody logs in."),
+        Field("password_file", Text(), "File of the password, relative to this one."),
+        Field(
+            "starttls",
+            Flag(),
+            "Whether the connection is encrypted before anything is said; false is for a server on "
+            "this host.",
+            default=True,
+        ),
+        Field("page", Text(), "Address of the page to hand in, for the message."),
+    ),
+)
+SMTP_KIND = FileKind("smtp", SMTP)

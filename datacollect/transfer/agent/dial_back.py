@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 PATH = "/v1/dial-back"
 # Of all who ask: to look names up, and to dial, costs others something.
-PER_S, AT_ONCE = 0.5, 5.0
+REQUESTS_PER_S, AT_ONCE = 0.5, 5.0
 WITHIN_S = 5.0
 MOST_NAMES = 64
 
 
 def dial_back_handler(connect_to: Mapping[str, tuple[str, int]]) -> Handler:
     """Return what answers `PATH` for an agent with these places."""
-    bucket, lock = Bucket(PER_S, AT_ONCE), threading.Lock()
+    bucket, lock = Bucket(REQUESTS_PER_S, AT_ONCE), threading.Lock()
 
     def handle(exchange: Exchange) -> None:
         with lock:

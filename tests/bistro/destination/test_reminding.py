@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import socketserver
-import threading
 
 import pytest
 from instances.collected import EVENT, Collected
+from instances.mail_servers import mail_server
 
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
 from datacollect.bistro.destination.people_list import PeopleList
@@ -65,40 +64,10 @@ def test_a_table_is_for_its_owners_eyes(people, tmp_path):
     assert len(path.read_text().splitlines()) == 4
 
 
-class MailServer(socketserver.StreamRequestHandler):
-    """Speaks as much SMTP as is needed; refuses one, and may end after some."""
-
-    def handle(self):
-        said = self.server.said
-        self.wfile.write(b"220 ready\r\n")
-        while line := self.rfile.readline():
-            word = line[:4].upper()
-            if word == b"DATA":
-                if len(said) >= self.server.most:
-                    return
-                self.wfile.write(b"354 go on\r\n")
-                text = b""
-                while (line := self.rfile.readline()) not in (b".\r\n", b""):
-                    text += line
-                said.append(text.decode())
-                self.wfile.write(b"250 taken\r\n")
-            elif word == b"RCPT" and b"bob" in line and self.server.refuses_bob:
-                self.wfile.write(b"550 no such mailbox\r\n")
-            elif word == b"QUIT":
-                self.wfile.write(b"221 bye\r\n")
-                return
-            else:
-                self.wfile.write(b"250 well\r\n")
-
-
 @pytest.fixture
 def server():
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
-        server.daemon_threads = True
-        server.said, server.most, server.refuses_bob = [], 100, False
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with mail_server() as server:
         yield server
-        server.shutdown()
 
 
 def config_of(server):

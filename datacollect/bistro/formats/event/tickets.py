@@ -106,7 +106,7 @@ class Ticket:
         told = self.seed + signature_of(self.token)
         if number != number_of(self.key.public):
             told += number
-        return LINK_MARK + base64.urlsafe_b64encode(told).rstrip(b"=").decode()
+        return LINK_MARK + _base64(told)
 
     @classmethod
     def from_link(cls, link: str, event: Event) -> Ticket:
@@ -121,6 +121,8 @@ class Ticket:
         try:
             told = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
         except ValueError:
+            told = b""
+        if _base64(told) != text:  # written in another way, which others would refuse
             told = b""
         number = told[_LINKED_BYTES:]
         if len(told) < _LINKED_BYTES or len(number) not in (0, ID_BYTES):
@@ -141,6 +143,10 @@ class Ticket:
             lambda tree, _: cls(**{k: v for k, v in _values(tree).items() if k != "format"}),
             lambda path, _: _tree(path),
         )
+
+
+def _base64(told: bytes) -> str:
+    return base64.urlsafe_b64encode(told).rstrip(b"=").decode()
 
 
 def _values(tree: dict[str, Any]) -> dict[str, Any]:

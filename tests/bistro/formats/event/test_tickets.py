@@ -156,6 +156,21 @@ def test_a_cut_link_is_called_so_and_shows_nothing(tmp_path, cut):
     assert ticket.link[3:13] not in str(caught.value)
 
 
+def test_a_link_is_written_in_one_way():
+    """Bits behind the last byte, which Base64 forgets, are none of a link."""
+    last = TICKET.link[-1]
+    assert last in "AQgw"  # 150 letters hold 112 bytes and 4 bits
+    with pytest.raises(TicketError, match="the link is damaged"):
+        Ticket.from_link(TICKET.link[:-1] + chr(ord(last) + 1), EVENT)
+
+
+def test_letters_of_the_other_base64_are_none_of_a_link():
+    ticket = Ticket.from_link("#t=" + "-_" * 64, EVENT)
+    assert ticket.link == "#t=" + "-_" * 64
+    with pytest.raises(TicketError, match="the link is damaged"):
+        Ticket.from_link("#t=" + "+/" * 64, EVENT)
+
+
 def test_a_link_of_another_event_or_a_changed_one_does_not_count():
     """What the organiser has signed names the event: read for another, nobody has signed it."""
     ticket = new_ticket(EVENT, number_of(TICKET.key.public), SEED, key_of("organiser"))

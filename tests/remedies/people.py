@@ -1,0 +1,148 @@
+"""Remedies about people: their tickets, who has handed in what, and who is reminded."""
+
+from __future__ import annotations
+
+import time
+
+from instances.collected import EVENT, EVENT_DATA, Collected
+from instances.mail_servers import mail_server
+from remedies.bistros import COLLECTOR, TICKETED, begun, destination
+from remedies.trying import Example, in_new_folder, until
+
+from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
+from datacollect.bistro.destination.people_list import PeopleList
+from datacollect.bistro.destination.reminding import SmtpConfig, reminders_of
+
+# Whenever the tests run there is time left.
+FAR_S = 4_000_000_000
+LIST = "event list d.toml --tickets tickets"
+REMIND = "event remind d.toml --tickets tickets --people people.csv"
+NOTHING_YET = "1 nothing yet"
+
+
+def still_open(folder, until_s=FAR_S):
+    """Leave what one who collects leaves while people may still hand in, or until then."""
+    path = folder / "e.toml"
+    path.write_bytes(EVENT_DATA)
+    ends = dict.fromkeys(("deadline_s", "latest_s", "collect_until_s"), until_s)
+    begun(folder, event_file=str(path), **ends)
+
+
+def over(folder):
+    still_open(folder, int(time.time()) - 600)
+
+
+def moved(folder):
+    (folder / "e.toml").rename(folder / "elsewhere.toml")
+
+
+def put_back(folder):
+    (folder / "elsewhere.toml").rename(folder / "e.toml")
+
+
+def asked(line, *before, left=still_open, more=COLLECTOR, **files):
+    """Ask about people who have tickets, beside what one who collects has left."""
+    return destination(line, left, TICKETED, *before, more=more, **files)
+
+
+def reminder_of(state):
+    """Say what somebody is reminded of whose file has come so far."""
+
+    def remind():
+        with in_new_folder() as folder:
+            person = HandedIn("Bob", email="b@x.example", drafts=(Draft(bytes(32), state),))
+            standing = Collected(folder / "out").standing
+            found = PeopleList(EVENT, standing, (person,), folder / "out")
+            return " ".join(each.text(None) for each in reminders_of(found, EVENT.latest_s))
+
+    return remind
+
+
+def smtp(more, **files):
+    """Read the file of a mail server."""
+
+    def read():
+        with in_new_folder(**files) as folder:
+            path = folder / "smtp.toml"
+            path.write_text(f'host = "mail.example"\nfrom = "a@x.example"\n{more}')
+            SmtpConfig.from_file(path)
+
+    return read
+
+
+def mailed(*, at_its_port):
+    """Mail reminders to a server, at its port or at one where nobody listens."""
+
+    def run():
+        with mail_server() as server:
+            port = server.server_address[1] if at_its_port else 1
+            text = f'host = "127.0.0.1"\nport = {port}\nfrom = "a@x.example"\nstarttls = false\n'
+            people = "person,email\nAnn,ann@x.example\n"
+            said = asked(
+                f"{REMIND} --smtp smtp.toml",
+                lambda folder: (folder / "people.csv").write_text(people),
+                smtp_toml=text,
+            )()
+            assert len(server.said) == 1
+            return said
+
+    return run
+
+
+EXAMPLES = [
+    Example(
+        "give --people for everybody's tickets, or --lost for one person's",
+        destination("event tickets e.toml --key o.key -o tickets"),
+        destination(TICKETED),
+    ),
+    Example(
+        "--sheet prints links to a page: give its address by --page",
+        destination(f"{TICKETED} --sheet cards.html"),
+        destination(f"{TICKETED} --sheet cards.html --page https://page.example"),
+    ),
+    Example(
+        "names no folder of tickets; give it by --tickets DIR",
+        asked("event list d.toml"),
+        until(NOTHING_YET, asked(LIST)),
+    ),
+    Example(
+        "by which tickets have names; `datacollect event tickets` has written it where the tickets",
+        asked("event list d.toml --tickets none"),
+        until(NOTHING_YET, asked(LIST)),
+    ),
+    Example(
+        "the event's file is not where `event run` has read it; put it back",
+        asked(LIST, moved),
+        until(NOTHING_YET, asked(LIST, moved, put_back)),
+    ),
+    Example(
+        "give -o for a table of whom to remind, or --smtp to mail them",
+        asked(REMIND),
+        asked(f"{REMIND} -o remind.csv"),
+    ),
+    Example(
+        "`datacollect event list` says what has come of each",
+        asked(f"{REMIND} -o remind.csv", left=over),
+        until(NOTHING_YET, asked(LIST, left=over)),
+    ),
+    Example(
+        "until it says that a server holds the file; or run `datacollect upload` again",
+        reminder_of(PROMISED),
+        reminder_of(HELD),
+    ),
+    Example(
+        "password_file: {} cannot be read: {}; write the password into it, alone",
+        smtp('user = "a"\npassword_file = "word.txt"\n'),
+        smtp('user = "a"\npassword_file = "word.txt"\n', word_txt="secret\n"),
+    ),
+    Example(
+        "user and password_file stand together; give both, or neither",
+        smtp('user = "a"\n'),
+        smtp(""),
+    ),
+    Example(
+        "does not take mail: {}; check host, port, user and password_file, and run this again",
+        mailed(at_its_port=False),
+        mailed(at_its_port=True),
+    ),
+]
