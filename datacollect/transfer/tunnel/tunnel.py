@@ -138,7 +138,7 @@ def opener_of(
 
 
 class Tunnel:
-    r"""A connection to a service; made by `datacollect.tunnel`.
+    r"""A connection to a service; made by `tunnel`.
 
     Leaving its ``with`` block sends what is under way, and waits for the other side's end; an error
     inside cuts it off.
