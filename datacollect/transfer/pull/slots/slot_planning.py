@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from datacollect.errors import ProblemError, ScheduleError
+from datacollect.files.clock import zone_of
 from datacollect.methods.choice import plan
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
@@ -124,6 +125,8 @@ def slotted_problem(
             for host, offset, n_bytes in rows
         ]
     links = hours.file_links(closed_too=True) if hours else network["links"]
+    if collection.timezone is not None:
+        begins = begins.astimezone(zone_of(collection.timezone))
     tree: dict[str, Any] = {
         "destination": destination,
         "hosts": hosts,
