@@ -67,8 +67,8 @@ def seconds_until(text: str, problem: Problem, option: str) -> float | None:
     if counts_from_today(text) and today > begins:
         note_text(
             f"note: {option} {text!r} counts from today, and the problem starts on {begins}, "
-            f"{counted((today - begins).days, 'day')} ago; change its start, or say a day of the week, which "
-            "counts from the start"
+            f"{counted((today - begins).days, 'day')} ago; change its start, or say a day of the "
+            "week, which counts from the start"
         )
     if clock.is_before_start(written, option):
         # What was typed: nobody knows again what a day was turned into.
