@@ -13,8 +13,8 @@ from conftest import REPOSITORY, need
 from instances.agent_cores import START_S, core
 
 from datacollect.transfer.agent.metrics import agent_families
-from datacollect.transfer.pull.metrics import pull_families
-from datacollect.transfer.pull.story import PullStory
+from datacollect.transfer.pull.progress.metrics import pull_families
+from datacollect.transfer.pull.progress.story import PullStory
 
 RULES = REPOSITORY / "packaging" / "prometheus" / "datacollect.rules.yml"
 SERIES = Path(__file__).parent / "instances" / "alert_series.yml"

@@ -13,6 +13,12 @@ from datacollect.examples import example_files, example_names, example_summary, 
 from datacollect.problem.fields import HELD, HOST, LINK, PROBLEM, SHARED
 
 
+# A machine's profile is old after a year, and users are told.
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:.*_profile\.toml. measured_at is .* ago:datacollect.DatacollectWarning"
+)
+
+
 @pytest.fixture
 def read(tmp_path):
     def read(name):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from instances.host_profiles import profile
 from judges.public import callables, public_classes
 from scipy import sparse
 
@@ -49,6 +50,13 @@ SCENARIO = {
     },
 }
 EXPERIMENT = dc.Experiment.from_dict({"engine": "fluid", "axes": [AXIS]}, scenario=SCENARIO)
+COLLECTION = {
+    "format": "datacollect-collection/1",
+    "destination": "D",
+    "key": "no.key",
+    "agents": {"S": {"url": "https://127.0.0.1:1", "fingerprint": f"sha256:{0:064}"}},
+    "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 5.0}],
+}
 START = dict.fromkeys(("start",), "2026-11-22T20:00:00+01:00")
 
 
@@ -110,6 +118,17 @@ def _estimate(samples=5.0, **given):
     return dc.estimate(SAMPLES.assign(bandwidth_bytes_per_s=[samples, 5.0]), **given)
 
 
+def _predicted(does):
+    """Return what calls a method of a profile; a window and a round trip belong together."""
+
+    def call(**given):
+        pair = {"window_bytes", "rtt_s"} & given.keys()
+        other = {"window_bytes": 1.0, "rtt_s": 1.0} if pair else {}
+        return getattr(profile(), does)(**other | given)
+
+    return call
+
+
 def _sweep(**given):
     return dc.sweep(EXPERIMENT, "unused", **given)
 
@@ -122,6 +141,9 @@ CALLS = {
     "Experiment.with_seeds": EXPERIMENT.with_seeds,
     "Held": _held,
     "Host": _host,
+    "HostProfile.receives": _predicted("receives"),
+    "HostProfile.relays": _predicted("relays"),
+    "HostProfile.sends": _predicted("sends"),
     "Link": _link,
     "NewLinks": _new_links,
     "NewLinks.from_names": lambda periods_s: dc.NewLinks.from_names(
@@ -159,12 +181,14 @@ CALLS = {
     "measure_cycle": lambda patience_s: dc.measure_cycle("h.toml", "f", patience_s=patience_s),
     "perturb": lambda factor: dc.perturb(PROBLEM, factor),
     "perturb_random": lambda sigma=0.1, seed=1: dc.perturb_random(PROBLEM, sigma, seed=seed),
+    "pull": lambda slot_s: dc.pull(COLLECTION, "unused", slot_s=slot_s),
     "replan": lambda **given: dc.replan(PROBLEM, PLAN, dc.Progress(0.0), **given),
     "simulate": lambda **given: dc.simulate(SCENARIO, engine="fluid", **given),
     "sweep": _sweep,
     "time_expanded_graph": lambda slot_s=1.0, n_slots=2: dc.time_expanded_graph(
         PROBLEM, slot_s, n_slots
     ),
+    "tunnel": lambda buffer_bytes: dc.tunnel(COLLECTION, "S:ssh", buffer_bytes=buffer_bytes),
 }
 # Arguments of choices, of which numbers are one way to say them (`perturbed` refuses others).
 OTHERWISE = {("perturb", "links"), ("perturb_random", "links")}

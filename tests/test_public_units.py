@@ -6,10 +6,13 @@ import inspect
 import re
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from instances.agents import KEY, running, write_agent
+from instances.host_profiles import profile
 from judges.public import callables, public_classes
 
 import datacollect as dc
@@ -45,6 +48,7 @@ DAILY = dc.Problem.from_dict(
         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": [1.0, 2.0]}],
     }
 )
+PROFILE = profile()
 SCENARIO = {
     "topology": {"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e5},
     "hosts": {
@@ -74,9 +78,10 @@ def _cycle(**given):
 
 
 def _of_host(**given):
-    return dc.Problem.from_hosts(
-        [dc.Host("S", **given), dc.Host("D")], [dc.Link("S", "D", 5.0)], "D"
-    )
+    """A host; what is made there is made at a rate, of a backlog."""
+    made = {"produces_bytes_per_s": 1.0} if "made_bytes" in given else {}
+    source = dc.Host("S", **{"backlog_bytes": 10**6} | made | given)
+    return dc.Problem.from_hosts([source, dc.Host("D")], [dc.Link("S", "D", 5.0)], "D")
 
 
 def _of_link(**given):
@@ -143,10 +148,45 @@ def _tunnel(**given):
         return opener_of(tree, "S1:ssh", **given)._buffer_bytes
 
 
+def _predicted(does):
+    """Return what calls a method of a profile; a window and a round trip belong together."""
+
+    def call(**given):
+        pair = {"window_bytes", "rtt_s"} & given.keys()
+        other = {"window_bytes": 10**6, "rtt_s": 0.1} if pair else {}
+        return getattr(PROFILE, does)(**other | given)
+
+    return call
+
+
+def _pull(slot_s):
+    """Plan a pull of a second's bytes, which take a whole slot, from an agent in a thread."""
+    told = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = write_agent(folder, "S", serve="data")
+        (folder / "data/file").write_bytes(bytes(10**6))
+        write_private_key(folder / "collector.key", KEY)
+        with running(source) as each:
+            agent = {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+            tree = {
+                "format": "datacollect-collection/1",
+                "destination": "D",
+                "key": str(folder / "collector.key"),
+                "agents": {"S": agent},
+                "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 1e6}],
+            }
+            dc.pull(tree, folder / "into", plan_only=True, slot_s=slot_s, log=told.append)
+    return [record["makespan_s"] for record in told if record["what"] == "planned"]
+
+
 # Each public function and class with such arguments: what comes of them.
 CALLS = {
     "Held": lambda **given: dc.Held("D", "S", **{"offset_bytes": 0, "n_bytes": 1} | given),
     "Host": _of_host,
+    "HostProfile.receives": _predicted("receives"),
+    "HostProfile.relays": _predicted("relays"),
+    "HostProfile.sends": _predicted("sends"),
     "Link": _of_link,
     "NewLinks.from_names": _new_links,
     "Problem.from_dataframe": _from_dataframe,
@@ -167,6 +207,7 @@ CALLS = {
     "direct": lambda **given: dc.direct(PROBLEM, at_a_time=1, **given),
     "estimate": lambda **given: dc.estimate(SAMPLES, **given).to_dict("records"),
     "measure_cycle": _cycle,
+    "pull": _pull,
     "replan": lambda **given: dc.replan(PROBLEM, PLAN, dc.Progress(0.0), **given),
     "simulate": _simulated,
     "time_expanded_graph": _graph,
@@ -290,6 +331,11 @@ def test_samples_made_by_hand_may_hold_texts():
     assert dc.estimate(texts, "mean").equals(dc.estimate(whole, "mean"))
     with pytest.raises(dc.ProblemError, match="samples: time_s, row 0 must be a finite number"):
         dc.estimate(texts.assign(time_s="1 GB"))
+
+
+@pytest.mark.slow
+def test_slots_of_pulls_are_as_long_as_they_say():
+    assert _pull("2 s") == [2.0]
 
 
 def test_numbers_of_numpy_are_taken_as_they_are():

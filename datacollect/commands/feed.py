@@ -119,8 +119,8 @@ def _given_hops(
 ) -> tuple[FeedHop, list[FeedHop]]:
     from datacollect.files.kinds import Number
     from datacollect.files.quantities import BYTES_PER_S
+    from datacollect.files.with_units import DURATION
     from datacollect.measurement.feed_plans import FeedHop
-    from datacollect.problem.with_units import DURATION
 
     for option, given in (("--from", begin), ("--to", end)):
         if given is not None:

@@ -12,7 +12,7 @@ from datacollect.commands.streams import note
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.transfer.pull.story import PullStory
+    from datacollect.transfer.pull.progress.story import PullStory
 
 MOST_PORT = 65_535
 
@@ -50,13 +50,13 @@ def followed(title: str, page: int | None, metrics: int | None) -> Iterator[Pull
     if page is None and metrics is None:
         yield None
         return
-    from datacollect.transfer.pull.story import PullStory
+    from datacollect.transfer.pull.progress.story import PullStory
 
     story = PullStory()
     with ExitStack() as held:
         if metrics is not None:
             from datacollect.net.metrics import MetricsServer
-            from datacollect.transfer.pull.metrics import pull_families
+            from datacollect.transfer.pull.progress.metrics import pull_families
 
             address, where = ("127.0.0.1", metrics), f"--metrics {metrics}"
             server = MetricsServer(address, lambda: pull_families(story), where)

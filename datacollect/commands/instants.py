@@ -11,7 +11,8 @@ from datacollect.commands.console import note_text
 from datacollect.commands.conversion import number_in
 from datacollect.errors import ProblemError
 from datacollect.files.clock_times import is_clock_time
-from datacollect.files.spoken_times import is_spoken_time, spoken_time
+from datacollect.files.spoken_times import counts_from_today, is_spoken_time, spoken_time
+from datacollect.files.units import counted
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
@@ -62,6 +63,13 @@ def seconds_until(text: str, problem: Problem, option: str) -> float | None:
             "clock time of 0 s"
         )
     written = in_clocks_words(text, clock.start, clock.zone)
+    begins, today = clock.start.astimezone(clock.zone).date(), now().astimezone(clock.zone).date()
+    if counts_from_today(text) and today > begins:
+        note_text(
+            f"note: {option} {text!r} counts from today, and the problem starts on {begins}, "
+            f"{counted((today - begins).days, 'day')} ago; change its start, or say a day of the "
+            "week, which counts from the start"
+        )
     if clock.is_before_start(written, option):
         # What was typed: nobody knows again what a day was turned into.
         raise ProblemError(

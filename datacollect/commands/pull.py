@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.transfer.pull.answer import Pulled, WithSource
-    from datacollect.transfer.pull.pull_progress import PullProgress
-    from datacollect.transfer.pull.story import PullStory
+    from datacollect.transfer.pull.progress.pull_progress import PullProgress
+    from datacollect.transfer.pull.progress.story import PullStory
     from datacollect.transfer.store.state.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3

@@ -11,6 +11,9 @@ from importlib.resources import files
 
 SCENARIO, HOST = "scenario", "host"
 
+# A machine's profile, which belongs to the problem that names it.
+PROFILE = "_profile.toml"
+
 
 def example_names() -> tuple[str, ...]:
     """Return the names of the problems, sorted.
@@ -52,16 +55,16 @@ def program_names() -> tuple[str, ...]:
 
 
 def example_files(name: str) -> dict[str, str]:
-    """Return an example's files: the problem file first, then the CSVs that it names, if any.
+    """Return an example's files: the problem file first, then those that it names, if any.
 
     >>> list(example_files("upload")), list(example_files("upload-server"))
     (['upload.toml', 'upload.csv'], ['upload_server.py'])
     """
     folder = files(__name__)
     found = {}
-    tables = (f"{name}{part}.csv" for part in ("", "_files", "_samples"))
+    others = (f"{name}{part}" for part in (".csv", "_files.csv", "_samples.csv", PROFILE))
     program = f"{name.replace('-', '_')}.py" if name in program_names() else None
-    for file in (f"{name}.toml", *tables) if program is None else (program,):
+    for file in (f"{name}.toml", *others) if program is None else (program,):
         if (folder / file).is_file():
             found[file] = (folder / file).read_text(encoding="utf-8")
     return found
@@ -78,5 +81,5 @@ def example_summary(name: str) -> str:
 
 
 def _names() -> list[str]:
-    names = (path.name for path in files(__name__).iterdir())
+    names = (path.name for path in files(__name__).iterdir() if not path.name.endswith(PROFILE))
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))

@@ -28,6 +28,16 @@ def is_spoken_time(text: str) -> bool:
     return found is not None and (found[1].lower() in _AHEAD or _day(found[1]) is not None)
 
 
+def counts_from_today(text: str) -> bool:
+    """Whether a time is said by ``today`` or ``tomorrow``.
+
+    >>> [counts_from_today(text) for text in ("tomorrow 18:00", "Sun 18:00", "18:00")]
+    [True, False, False]
+    """
+    found = _SPOKEN.fullmatch(text)
+    return found is not None and found[1].lower() in _AHEAD
+
+
 def spoken_time(text: str, now: datetime, after: datetime) -> datetime:
     """Return what clocks will show then.
 

@@ -29,7 +29,6 @@ from datacollect.machine.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.files.kinds import Kind
     from datacollect.machine.parts import Cost, Parts, Rate
 
 RELAYS = "relays"
@@ -259,7 +258,7 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
     rate, amount, time = (
         Number(of, positive=True) for of in ("bytes per second", "bytes", "seconds")
     )
-    kinds: dict[str, Kind] = {
+    kinds: dict[str, Number | Whole] = {
         "connections": Whole("", minimum=1),
         "packet_bytes": Whole("bytes", minimum=1),
         "nic_bytes_per_s": rate,
@@ -267,12 +266,9 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
         "rtt_s": time,
         "cores": Number("", positive=True),
     }
-    given = {key: getattr(needs, key) for key in kinds}
-    read: dict[str, Any] = {
-        key: None if value is None else kinds[key].read(value, f"{key} ({OPTIONS[key]})")
-        for key, value in given.items()
-    }
-    needs = replace(needs, **read)
+    needs = replace(
+        needs, **{key: _read(getattr(needs, key), kind, key) for key, kind in kinds.items()}
+    )
     if (needs.window_bytes is None) != (needs.rtt_s is None):
         raise ProblemError(
             "window_bytes (--window) and rtt_s (--rtt) belong together: a window limits what comes "
@@ -286,6 +282,14 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
     if needs.packet_bytes is not None:
         _check_packet(parts, needs)
     return needs
+
+
+def _read(given: Any, kind: Number | Whole, key: str) -> Any:
+    """Return a need as a number that makes sense; None where it is not given."""
+    from datacollect.files.with_units import in_units  # numpy, which help does not need
+
+    number = in_units(given, kind, key)
+    return None if number is None else kind.read(number, f"{key} ({OPTIONS[key]})")
 
 
 def _check_packet(parts: Parts, needs: Needs) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number, Whole
+from datacollect.files.one_number import SINCE_1970
+from datacollect.files.with_units import DURATION, PART, RANGE, in_units, in_whole
 from datacollect.measurement.sample_rules import ruled
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
 from datacollect.numbers.containers import frame_of, texts_of
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.numbers import numbers_of
-from datacollect.problem.one_number import SINCE_1970
-from datacollect.problem.with_units import DURATION, PART, RANGE, in_units, in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.with_units import PART, in_units, in_whole
 from datacollect.numbers.containers import ArrayAxis
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.other_rates import with_link_rates
-from datacollect.problem.with_units import PART, in_units, in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

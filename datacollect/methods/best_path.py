@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.files.with_units import PART, in_units
 from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
@@ -25,7 +26,6 @@ from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.slots import require_slots
 from datacollect.problem.listing import not_listed_yet
-from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.solvers.budget import Budget
 

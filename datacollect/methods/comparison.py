@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError
 from datacollect.files.stages import counting, stage
+from datacollect.files.with_units import DURATION, in_units
 from datacollect.flow.optimum import listed_optimum
 from datacollect.methods.best_path_spec import HYSTERESIS
 from datacollect.methods.choice import plan, planners
 from datacollect.methods.options.arguments import shape_in_seconds
 from datacollect.methods.options.names import COORDINATED, DIRECT, EARLY, VIA_DIRECT
-from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, assumptions_tree, summary
 from datacollect.solvers.budget import Budget

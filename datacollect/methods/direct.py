@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.with_units import DURATION, in_units, in_whole
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.direct_spec import DirectOptions
@@ -22,7 +23,6 @@ from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.timing.slots import require_slots
 from datacollect.numbers.containers import texts_of
-from datacollect.problem.with_units import DURATION, in_units, in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.schedule.data.transfers import Turns
 from datacollect.solvers.budget import Budget

@@ -10,13 +10,13 @@ import numpy as np
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB
+from datacollect.files.with_units import PART, in_units
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.other_rates import with_link_rates
-from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
 

@@ -18,7 +18,7 @@ from datacollect.pictures.writing import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.transfer.pull.story import PullStory
+    from datacollect.transfer.pull.progress.story import PullStory
     from datacollect.transfer.store.history import History, PlannedRoute
 
 _BODY = """<p id="state" role="status">not connected yet</p>

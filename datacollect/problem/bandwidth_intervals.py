@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Field
-from datacollect.problem.with_units import BANDWIDTH
+from datacollect.files.with_units import BANDWIDTH
 
 LOW, HIGH = "bandwidth_low_bytes_per_s", "bandwidth_high_bytes_per_s"
 

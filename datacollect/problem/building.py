@@ -11,6 +11,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import Clock
+from datacollect.files.with_units import INSTANT, in_units, values_in_units
 from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
@@ -28,7 +29,6 @@ from datacollect.problem.numbers import floats_of, one_per_host
 from datacollect.problem.production import production_of_hosts
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
-from datacollect.problem.with_units import INSTANT, in_units, values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

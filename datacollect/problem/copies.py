@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from datacollect.files.one_number import SINCE_1970
+from datacollect.files.with_units import values_in_units
 from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
@@ -14,7 +16,6 @@ from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS, SHOWN, shown_rates
 from datacollect.problem.manifest import require_fit
 from datacollect.problem.numbers import floats_of
-from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS, changed_places
 from datacollect.problem.production import PRODUCTION_COLUMNS, changed_production, reject_early_held
 from datacollect.problem.rules import (
@@ -25,7 +26,6 @@ from datacollect.problem.rules import (
     reject_bad_shared,
     require_hosts,
 )
-from datacollect.problem.with_units import values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

@@ -21,11 +21,11 @@ from datacollect.files.kinds import (
     Text,
     Whole,
 )
+from datacollect.files.with_units import BANDWIDTH, CAPACITY, INSTANT, RANGE, counted_fields
 from datacollect.problem.bandwidth_intervals import INTERVAL_FIELDS
 from datacollect.problem.contents import FILE_TOLERANCE
 from datacollect.problem.hourly_rates import HostRate
 from datacollect.problem.windows import Windows
-from datacollect.problem.with_units import BANDWIDTH, CAPACITY, INSTANT, RANGE, counted_fields
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.with_units import in_units
 from datacollect.numbers.containers import by_name, opened
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
@@ -19,7 +20,6 @@ from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.hourly_rates import is_no_limit
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.production import PRODUCTION_COLUMNS
-from datacollect.problem.with_units import in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

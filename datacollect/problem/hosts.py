@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.files.units import counted
-from datacollect.problem.with_units import BANDWIDTH, CAPACITY, PART, RANGE, in_units
+from datacollect.files.with_units import BANDWIDTH, CAPACITY, PART, RANGE, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
-from datacollect.problem.with_units import PART, column_in_units
+from datacollect.files.with_units import PART, column_in_units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from datacollect.errors import nearest_hint
+from datacollect.files.with_units import INSTANT, in_units, in_whole
 from datacollect.numbers.arrays import ranges
 from datacollect.numbers.containers import texts_of
 from datacollect.problem import calendar, digest
@@ -25,7 +26,6 @@ from datacollect.problem.copies import copied, counted, settle, with_rates
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns
-from datacollect.problem.with_units import INSTANT, in_units, in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

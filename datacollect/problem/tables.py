@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.one_number import SINCE_1970
 from datacollect.files.units import BYTES_PER_S
+from datacollect.files.with_units import INSTANT, in_units
 from datacollect.numbers.containers import (
     by_name,
     frame_of,
@@ -24,11 +26,9 @@ from datacollect.problem.host_limits import LIMITS, SHOWN
 from datacollect.problem.hourly_rates import has_hours, is_no_limit
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import floats_of, numbers_of
-from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.production import PRODUCTION_COLUMNS
 from datacollect.problem.rules import whole_backlogs
-from datacollect.problem.with_units import INSTANT, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

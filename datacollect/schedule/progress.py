@@ -14,6 +14,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import counted
+from datacollect.files.with_units import in_units
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.numbers.containers import texts_of
 from datacollect.problem.calendar import by_hours, enough_s, least_s, listed, listed_again
@@ -22,7 +23,6 @@ from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.problem.open_links import LinkEnds, open_links
 from datacollect.problem.production import made_by
-from datacollect.problem.with_units import in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.fields import INSTANT

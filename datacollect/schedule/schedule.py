@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from datacollect.errors import nearest_hint
-from datacollect.problem.with_units import counted_fields, values_in_units
+from datacollect.files.with_units import counted_fields, values_in_units
 from datacollect.schedule.data.contents import ScheduleContents
 from datacollect.schedule.data.fields import SCHEDULE
 

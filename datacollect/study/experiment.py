@@ -17,7 +17,7 @@ from datacollect.errors import ProblemError, naming
 from datacollect.files.kinds import wrong
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted
-from datacollect.problem.with_units import in_whole
+from datacollect.files.with_units import in_whole
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,

@@ -20,8 +20,8 @@ from datacollect.errors import (
     SimulationError,
 )
 from datacollect.files.stages import LOG
+from datacollect.files.with_units import PART, in_units, in_whole
 from datacollect.numbers.pace import about_duration
-from datacollect.problem.with_units import PART, in_units, in_whole
 from datacollect.scenario.carry_out import require_ns3
 from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key

@@ -11,8 +11,8 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.stages import stage
 from datacollect.files.units import counted, format_duration
+from datacollect.files.with_units import in_whole
 from datacollect.measurement.cycles import cycles_of, read_cycles
-from datacollect.problem.with_units import in_whole
 from datacollect.uncertainty.costs import Cost, costs_of
 from datacollect.uncertainty.draws import draws_from
 from datacollect.uncertainty.fixed_plan import FixedPlan

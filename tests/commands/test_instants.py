@@ -65,6 +65,9 @@ def test_deadlines_of_a_problem_with_a_start(planned, deadline, expected_h):
     deadline_s, err = planned(deadline, ZURICH)
     assert deadline_s == 3600 * expected_h
     assert "from now" not in err
+    # Who means the problem's own tomorrow would not notice else.
+    is_told = "the problem starts on 2026-11-28, 1 day ago" in " ".join(err.split())
+    assert is_told == deadline.startswith(("today", "tomorrow"))
 
 
 @pytest.mark.parametrize(

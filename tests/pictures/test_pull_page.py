@@ -10,8 +10,8 @@ import datacollect as dc
 from datacollect.pictures import live_page, pull_page
 from datacollect.pictures.live_views import live_page as page_of_view
 from datacollect.pictures.pull_page import MOST_ROUTES, MOST_STUCK, N_ROWS, PullFeed
-from datacollect.transfer.pull.pull_progress import PullProgress
-from datacollect.transfer.pull.story import PullStory
+from datacollect.transfer.pull.progress.pull_progress import PullProgress
+from datacollect.transfer.pull.progress.story import PullStory
 from datacollect.transfer.store.history import MOVED
 
 ODD = "<a href='https://x.example'>go</a><img src=x onerror=alert(1)>"

@@ -40,10 +40,10 @@ from datacollect.bistro.formats.receipt.verify import require_receipt_of, verify
 from datacollect.bistro.person.items import RECEIPT_SUFFIX
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, write_atomically
+from datacollect.files.with_units import in_whole
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 from datacollect.net.tls import web_context
-from datacollect.problem.with_units import in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

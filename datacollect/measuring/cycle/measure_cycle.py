@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_duration
+from datacollect.files.with_units import DURATION, in_units
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.sample_store import DONE, read_parts, write_part
 from datacollect.measuring.cycle.choosing import (
@@ -52,7 +53,6 @@ from datacollect.measuring.results.shared_links import (
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.fan_out import fan_out
 from datacollect.net.keys import read_private_key
-from datacollect.problem.with_units import DURATION, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, SolverError
+from datacollect.files.with_units import in_whole
 from datacollect.flow.connection_flow import ConnectionFlow, fastest_flow
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
@@ -38,7 +39,6 @@ from datacollect.methods.timing.instants import finish_s
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.pipeline import RouteNumbers
 from datacollect.methods.timing.tolerances import PROVED
-from datacollect.problem.with_units import in_whole
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.data.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget

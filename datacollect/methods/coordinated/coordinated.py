@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from datacollect.files.with_units import DURATION, in_units
 from datacollect.flow.network.preference import DEFAULT, preference_or_default
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.coordinated.few_transfers import require_transfers
@@ -30,7 +31,6 @@ from datacollect.methods.options.arguments import (
     shape_in_seconds,
 )
 from datacollect.methods.options.names import EARLY
-from datacollect.problem.with_units import DURATION, in_units
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.files.clock import deadline_text, instant_text
+from datacollect.files.with_units import in_whole
 from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.network.pools import Pool
 from datacollect.methods.fair.transfers import RouteJob, fair_transfers
@@ -24,7 +25,6 @@ from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.hosts import Parcel
 from datacollect.problem.other_rates import with_link_rates
-from datacollect.problem.with_units import in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 
 if TYPE_CHECKING:

@@ -150,13 +150,11 @@ class Made:
 
     def by(self, at_s: float, size: FloatArray) -> FloatArray:
         """Return how much of each job is there at an instant."""
-        since_s = np.maximum(at_s - self.release_s, 0.0)
-        made = np.where(
-            np.isinf(self.rate_bytes_per_s),
-            np.inf,
-            self.at_release_bytes
-            + np.where(np.isinf(self.rate_bytes_per_s), 0.0, self.rate_bytes_per_s) * since_s,
-        )
+        made = size.copy()
+        makes = np.isfinite(self.rate_bytes_per_s)
+        # The instant may be infinite, where floats cannot tell it.
+        since_s = np.maximum(at_s - self.release_s[makes], 0.0)
+        made[makes] = self.at_release_bytes[makes] + self.rate_bytes_per_s[makes] * since_s
         return np.minimum(made, size)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.files.with_units import PART, in_units
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.problem.other_rates import with_link_rates
-from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock_times import is_clock_time
+from datacollect.files.with_units import DURATION, INSTANT, in_units
 from datacollect.methods.options.names import FINISHES
 from datacollect.problem.calendar import seconds
-from datacollect.problem.with_units import DURATION, INSTANT, in_units
 
 if TYPE_CHECKING:
     from datacollect.files.clock import Clock

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.files.with_units import DURATION, PART, in_units
 from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum, listed_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts, never_ends
@@ -29,7 +30,6 @@ from datacollect.methods.timing.pipeline import longest_pipeline, pipelined_tran
 from datacollect.methods.timing.slots import slotted_transfers
 from datacollect.methods.timing.tolerances import PROVED
 from datacollect.problem.listing import listing_ends, may_end_later
-from datacollect.problem.with_units import DURATION, PART, in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
+from datacollect.files.with_units import DURATION, in_units, in_whole
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.network.preference import arc_costs
@@ -29,7 +30,6 @@ from datacollect.methods.timing.slots import (
 )
 from datacollect.methods.timing.tolerances import SLOT_ROUNDING
 from datacollect.numbers.arrays import BoolArray, IntArray, ranges
-from datacollect.problem.with_units import DURATION, in_units, in_whole
 
 if TYPE_CHECKING:
     import networkx as nx

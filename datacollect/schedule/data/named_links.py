@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.with_units import BANDWIDTH, INSTANT, in_units
 from datacollect.numbers.containers import by_name, is_frame, is_series, opened
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.tables import columns_of_links
-from datacollect.problem.with_units import BANDWIDTH, INSTANT, in_units
 
 if TYPE_CHECKING:
     import pandas as pd

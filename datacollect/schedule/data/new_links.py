@@ -10,9 +10,9 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
+from datacollect.files.with_units import BANDWIDTH, INSTANT, PART, in_units, in_whole
 from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.numbers import floats_of
-from datacollect.problem.with_units import BANDWIDTH, INSTANT, PART, in_units, in_whole
 from datacollect.schedule.data.tolerances import SAME_START
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
-from datacollect.problem.numbers import floats_of
-from datacollect.problem.with_units import (
+from datacollect.files.with_units import (
     INSTANT,
     counted_fields,
     in_units,
     in_whole,
     values_in_units,
 )
+from datacollect.problem.numbers import floats_of
 from datacollect.schedule.data.fields import TRANSFER
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ def _listening(patient: Patient) -> Iterator[Finding]:
         return
     seen = look_at(agent.name, Place((LOOPBACK.get(host, host), port)))
     if seen.step == "port":
-        yield Finding(what, "nobody listens: it is not started")
+        remedy = f"start it: datacollect agent {patient.file}"
+        yield Finding(what, "nobody listens", "the agent at work", remedy, Level.NOTE)
     elif seen.facts is None:
         remedy = "stop what listens there, or choose another port as listen"
         yield Finding(what, seen.trouble, "nobody, or the agent", remedy, Level.STOPS)

@@ -126,6 +126,8 @@ def _free(folder: Path, least_bytes: int) -> Finding:
     """Return how much room there is, where the folder is, or will be."""
     there = next(each for each in (folder, *folder.resolve().parents) if each.exists())
     what = f"room in {document_name(folder)}"
+    if not there.is_dir():
+        return _stops(what, "is no folder", "a folder", "name another folder")
     try:
         found = os.statvfs(there)
     except OSError as error:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
-    from datacollect.transfer.pull.in_slots import InSlots
     from datacollect.transfer.pull.open_hours import OpenHours
-    from datacollect.transfer.pull.spools import Spools
+    from datacollect.transfer.pull.slots.in_slots import InSlots
+    from datacollect.transfer.pull.slots.spools import Spools
     from datacollect.transfer.store.path_lookup import Displaced
 
 # A round lasts at least this time before more is planned; longer, the more often that was done.

@@ -19,7 +19,7 @@ from datacollect.transfer.pull.answering import StartUse
 from datacollect.transfer.pull.core.todo import Remains, SourceWork
 from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
-from datacollect.transfer.pull.pull_progress import PullProgress, progress_of
+from datacollect.transfer.pull.progress.pull_progress import PullProgress, progress_of
 from datacollect.transfer.pull.words import named, why_of
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError, naming
 from datacollect.files.kinds import join
 from datacollect.files.memory import require_addresses
+from datacollect.files.with_units import DURATION, in_units
 from datacollect.machine.own_time import OwnTime, is_of_another
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
@@ -20,20 +21,19 @@ from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import read_private_key
 from datacollect.problem.profile_limits import profile_at
-from datacollect.problem.with_units import DURATION, in_units
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
-from datacollect.transfer.pull.happened import Happened
 from datacollect.transfer.pull.held import is_late, shown_by, why_late
 from datacollect.transfer.pull.hosts import Hosts
-from datacollect.transfer.pull.in_slots import InSlots
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.pull.route_limits import RouteLimits
-from datacollect.transfer.pull.slot_planning import require_links
-from datacollect.transfer.pull.spools import Spools
+from datacollect.transfer.pull.slots.happened import Happened
+from datacollect.transfer.pull.slots.in_slots import InSlots
+from datacollect.transfer.pull.slots.slot_planning import require_links
+from datacollect.transfer.pull.slots.spools import Spools
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import LOG_FILE, Log
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.answering import StartUse
     from datacollect.transfer.pull.open_hours import OpenHours
-    from datacollect.transfer.pull.pull_progress import PullProgress
+    from datacollect.transfer.pull.progress.pull_progress import PullProgress
     from datacollect.transfer.rates.pacer import Pacer
 
 

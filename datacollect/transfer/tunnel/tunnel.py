@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.kinds import Whole
 from datacollect.files.refusals import refusal_of
+from datacollect.files.with_units import in_units
 from datacollect.net.hop_ends import hop_end
-from datacollect.problem.with_units import in_units
 from datacollect.transfer.duplex.duplex import CutError, Duplex
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.tunnel.hops import Hops, hops_of
@@ -138,7 +138,7 @@ def opener_of(
 
 
 class Tunnel:
-    r"""A connection to a service; made by `datacollect.tunnel`.
+    r"""A connection to a service; made by `tunnel`.
 
     Leaving its ``with`` block sends what is under way, and waits for the other side's end; an error
     inside cuts it off.

@@ -82,7 +82,7 @@ def test_detail_reasons_and_hashes_over_a_session(tmp_path):
     (tmp_path / "data/a").chmod(0o600)
     (tmp_path / "data/x/b").write_bytes(b"hello")
     with running(source) as s1, session_with(s1) as session:
-        assert session.agent().features == ("detail", "reasons", "hashes", "stays")
+        assert session.agent().features == ("detail", "reasons", "hashes", "stays", "seals")
         page = session.inventory(source_ticket("S1"), detail=True)
         a, b = page.files
         assert (a.mode, [folder.path for folder in page.folders]) == (0o600, ["x"])

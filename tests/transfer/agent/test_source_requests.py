@@ -192,7 +192,7 @@ def test_facts_tell_the_features(tmp_path):
     agent = core(tmp_path)
     tls(agent)
     [answer] = ask(agent, "/v1/agent")
-    assert json.loads(answer.body)["features"] == ["detail", "reasons", "hashes", "stays"]
+    assert json.loads(answer.body)["features"] == ["detail", "reasons", "hashes", "stays", "seals"]
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def test_an_agent_finds_itself_or_who_has_its_port(tmp_path):
         other.write_text(path.read_text().replace('"S1"', '"S2"'))
         assert [name for name, _ in stops(of(agent_of(other)))] == ["listening"]
     [finding] = of(agent_of(path), "listening").values()
-    assert finding.found == "nobody listens: it is not started"
+    assert (finding.found, finding.level) == ("nobody listens", Level.NOTE)
 
 
 def test_what_tools_of_tests_need_is_looked_at_by_their_wing(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from instances.ports import free_port
 from instances.timestamping import World, until
 
 from datacollect.bistro.destination.register_reading import reading
-from datacollect.bistro.destination.run import log_times, missing_list, quotas
+from datacollect.bistro.destination.run import log_times, logged_entries, quotas
 from datacollect.bistro.destination.run.standing import read_standing
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
@@ -48,7 +48,7 @@ def world(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 0.5)
     for module, name in (
         (log_times, "SETTLED_S"),
-        (missing_list, "LOGGED_WITHIN_S"),
+        (logged_entries, "LOGGED_WITHIN_S"),
         (quotas, "SETTLES_AFTER_S"),
     ):
         monkeypatch.setattr(module, name, 1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from datacollect.errors import ProblemError, ScheduleError
+from datacollect.files.clock import zone_of
 from datacollect.methods.choice import plan
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
@@ -125,6 +125,8 @@ def slotted_problem(
             for host, offset, n_bytes in rows
         ]
     links = hours.file_links(closed_too=True) if hours else network["links"]
+    if collection.timezone is not None:
+        begins = begins.astimezone(zone_of(collection.timezone))
     tree: dict[str, Any] = {
         "destination": destination,
         "hosts": hosts,
@@ -158,8 +160,7 @@ def slotted_plan(
     ProblemError
         The method has no slots, or these would be too many.
     """
-    name = COORDINATED if how.name == ADAPTIVE else how.name
-    how = replace(how, name=name, options={**how.options, "slot_s": slot_s})
+    how = replace(how, options={**how.options, "slot_s": slot_s})
     schedule = stored_soonest(problem, plan(problem, how.planning()), slot_s)
     return SlotPlan(schedule, _tasks(schedule, slot_s, work))
 

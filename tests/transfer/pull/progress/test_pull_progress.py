@@ -15,7 +15,7 @@ from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.core.messages import CollectorTicked, SessionEnded
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.notices import SILENT_S, Notices
-from datacollect.transfer.pull.pull_progress import PullProgress
+from datacollect.transfer.pull.progress.pull_progress import PullProgress
 
 FILES = {f"{n}": bytes([n]) * 100_000 for n in range(8)}
 

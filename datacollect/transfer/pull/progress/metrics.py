@@ -10,7 +10,7 @@ from datacollect.net.metrics import counter, gauge, one
 
 if TYPE_CHECKING:
     from datacollect.net.metrics import Family
-    from datacollect.transfer.pull.story import PullStory
+    from datacollect.transfer.pull.progress.story import PullStory
 
 # Routes, and sources that are stuck, with labels of their own.
 MOST_ROUTES, MOST_SOURCES = 400, 300

@@ -8,7 +8,7 @@ from instances.agents import KEY, running, write_agent
 import datacollect as dc
 from datacollect.errors import ProblemError
 from datacollect.net.keys import write_private_key
-from datacollect.transfer.pull.happened import PROBLEM, SCHEDULE
+from datacollect.transfer.pull.slots.happened import PROBLEM, SCHEDULE
 from datacollect.transfer.spool.store import collections_of
 
 RATE = 1_000_000.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from datacollect.transfer.pull.core.todo import SourceWork
-    from datacollect.transfer.pull.slot_planning import HopTask
+    from datacollect.transfer.pull.slots.slot_planning import HopTask
 
 MOVES, PROBLEM, SCHEDULE = "slots.jsonl", "slots-problem.json", "slots-schedule.json"
 # What comes so early after a slot was sent in it.

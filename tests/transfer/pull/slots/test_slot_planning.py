@@ -9,14 +9,16 @@ from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.open_hours import OpenHours
-from datacollect.transfer.pull.slot_planning import HopTask, slotted_plan, slotted_problem
+from datacollect.transfer.pull.slots.slot_planning import HopTask, slotted_plan, slotted_problem
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 # Ten pieces of 100 bytes.
 ALL = SourceWork(tuple(range(0, 1000, 100)), (100,) * 10, frozenset(range(10)))
 
 
-def planned(work=ALL, kept=None, rooms=None, rate=50.0, slot_s=10.0, **hosts):
+def planned(
+    work=ALL, kept=None, rooms=None, rate=50.0, slot_s=10.0, begins=NOON, zone="UTC", **hosts
+):
     """Plan from noon on: S -> K is open until 12:02, K -> D from 12:10 on; 500 bytes a slot."""
     links = [
         {"from": "S", "to": "K", "bandwidth_bytes_per_s": rate, "open": "11:00-12:02"},
@@ -27,15 +29,15 @@ def planned(work=ALL, kept=None, rooms=None, rate=50.0, slot_s=10.0, **hosts):
             "format": "datacollect-collection/1",
             "destination": "D",
             "key": "collector.key",
-            "timezone": "UTC",
+            "timezone": zone,
             "agents": {n: {"url": "https://127.0.0.1:7443", "ca": "ca.pem"} for n in ("S", "K")},
             "links": links,
             "hosts": hosts,
         }
     )
-    hours = OpenHours(collection, NOON.timestamp)
+    hours = OpenHours(collection, begins.timestamp)
     rooms = {"K": float("inf")} if rooms is None else rooms
-    problem = slotted_problem(collection, hours, {"S": work}, kept or {}, rooms, NOON)
+    problem = slotted_problem(collection, hours, {"S": work}, kept or {}, rooms, begins)
     plan = slotted_plan(problem, PlanningOptions("adaptive"), slot_s, {"S": work})
     plan.schedule.check(problem)
     return plan
@@ -49,6 +51,12 @@ def test_a_relay_stores_at_once_and_gives_when_its_link_opens():
         60: [HopTask("S", "K", "D", tuple(range(5)))],
         61: [HopTask("S", "K", "D", tuple(range(5, 10)))],
     }
+
+
+def test_hours_are_those_of_the_collections_zone_whatever_zone_the_instant_comes_in():
+    """Noon in Zurich is 11:00 UTC in winter: the same plan."""
+    begins = NOON.replace(hour=11)
+    assert planned(begins=begins, zone="Europe/Zurich").tasks == planned().tasks
 
 
 def test_what_is_kept_is_not_stored_again_and_what_came_is_not_moved():

@@ -8,9 +8,9 @@ from instances.metrics import moved, read_metrics, samples
 import datacollect as dc
 from datacollect.net.bounded_rows import OTHER
 from datacollect.net.metrics import MOST_SERIES, MetricsServer
-from datacollect.transfer.pull.metrics import pull_families
-from datacollect.transfer.pull.pull_progress import PullProgress
-from datacollect.transfer.pull.story import MOST_EVENTS, PullStory
+from datacollect.transfer.pull.progress.metrics import pull_families
+from datacollect.transfer.pull.progress.pull_progress import PullProgress
+from datacollect.transfer.pull.progress.story import MOST_EVENTS, PullStory
 
 FILES = {f"{n}": bytes([n]) * 10_000 for n in range(8)}
 

@@ -16,6 +16,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files import quantities
 from datacollect.files.kinds import Number, Whole, shown
+from datacollect.files.one_number import ONE_S, SINCE_1970, Kind, one_number, seconds_of
 from datacollect.numbers.containers import (
     PLAIN,
     ArrayAxis,
@@ -26,7 +27,6 @@ from datacollect.numbers.containers import (
     order_of,
     values_of,
 )
-from datacollect.problem.one_number import ONE_S, SINCE_1970, Kind, one_number, seconds_of
 
 if TYPE_CHECKING:
     from datacollect.files.clock import Clock

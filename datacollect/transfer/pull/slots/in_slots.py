@@ -23,7 +23,7 @@ from datacollect.errors import (
 )
 from datacollect.net.fan_out import LOOK_S
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.slot_planning import relays_in, slotted_plan, slotted_problem
+from datacollect.transfer.pull.slots.slot_planning import relays_in, slotted_plan, slotted_problem
 from datacollect.transfer.store.state.pieces import MOST_BYTES
 from datacollect.transfer.store.store import PieceKey
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Peer
     from datacollect.transfer.pull.answering import StartUse
     from datacollect.transfer.pull.core.todo import SourceWork
-    from datacollect.transfer.pull.happened import Happened
     from datacollect.transfer.pull.hosts import Hosts
     from datacollect.transfer.pull.open_hours import OpenHours
-    from datacollect.transfer.pull.slot_planning import HopTask, SlotPlan
-    from datacollect.transfer.pull.spools import KeptPiece, Spools
+    from datacollect.transfer.pull.slots.happened import Happened
+    from datacollect.transfer.pull.slots.slot_planning import HopTask, SlotPlan
+    from datacollect.transfer.pull.slots.spools import KeptPiece, Spools
 
 # Of one order to a relay; of requests that are not answered.
 ORDER_PIECES, ORDER_BYTES, AHEAD = 64, 32 * 2**20, 8

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.numbers.pace import Pace
-from datacollect.transfer.pull.pull_progress import PullProgress
+from datacollect.transfer.pull.progress.pull_progress import PullProgress
 from datacollect.transfer.store.history import TROUBLES, HistoryReader
 
 if TYPE_CHECKING:

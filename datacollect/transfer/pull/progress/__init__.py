@@ -1,0 +1,1 @@
+"""How far a pull is: for people, for pages, for metrics."""
