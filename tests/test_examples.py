@@ -12,7 +12,6 @@ from datacollect.commands.main import run
 from datacollect.examples import example_files, example_names, example_summary, program_names
 from datacollect.problem.fields import HELD, HOST, LINK, PROBLEM, SHARED
 
-
 # A machine's profile is old after a year, and users are told.
 pytestmark = pytest.mark.filterwarnings(
     r"ignore:.*_profile\.toml. measured_at is .* ago:datacollect.DatacollectWarning"
