@@ -95,7 +95,27 @@ def over_a_relay(*, is_mended):
     return look
 
 
+def at_its_port(*, is_started):
+    """Look at an agent's file, whose port is one that it has, or has left."""
+
+    def look():
+        with in_new_folder() as folder:
+            path = write_agent(folder, "S1", serve="data")
+            with running(path) as agent:
+                path.write_text(path.read_text().replace("127.0.0.1:0", agent.place))
+                if is_started:
+                    return said("listening", path)
+            return said("listening", path)
+
+    return look
+
+
 EXAMPLES = [
+    Example(
+        "start it: datacollect agent {}",
+        at_its_port(is_started=False),
+        at_its_port(is_started=True),
+    ),
     Example("apt install traceroute", about_tests('tools = ["trace"]'), about_tests("tools = []")),
     Example(
         "let its port through the firewalls, or mend connect_to of {}'s file",
