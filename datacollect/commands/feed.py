@@ -100,7 +100,7 @@ def plan(
     require_feed(rate_bytes_per_s, direct.rtt_s)
     found = feed_plan(rate_bytes_per_s, direct, relayed, _in_kernel())
     if as_json:
-        emit_json({**found.to_dict(), "feed_toml": _for_file(found)})
+        emit_json({**found.to_dict(), "sender_toml": "\n".join(_for_sender(found))})
     else:
         _show(found)
     return 0 if found.keeps_up else DOES_NOT_KEEP_UP
@@ -236,8 +236,9 @@ def _show(found: FeedPlan) -> None:
     emit("By SRT, where the receiver listens with the same latency and buffers:")
     emit(f"  {found.srt_command}")
     best = found.best
-    emit(f"Write into FEED.toml, for {'udp' if best is None else best.name}:")
-    emit(f"  {_for_file(found)}")
+    emit(f"For the program that sends, by {'udp' if best is None else best.name}:")
+    for line in _for_sender(found):
+        emit(f"  {line}")
 
 
 def _row(one: TcpAnswer) -> tuple[str, ...]:
@@ -317,16 +318,17 @@ def _sentences(found: FeedPlan) -> list[str]:
     return lines
 
 
-def _for_file(found: FeedPlan) -> str:
-    """Return what FEED.toml has to say of this."""
+def _for_sender(found: FeedPlan) -> list[str]:
+    """Return what a sender has to be told of this, as lines of TOML."""
     from datacollect.files.units import format_bytes, format_rate
 
     rate, best = format_rate(found.rate_bytes_per_s), found.best
     if best is None:
-        return f'rate = "{rate}", transport = "udp"'
-    text = f'rate = "{rate}", transport = "tcp"'
+        return [f'rate = "{rate}"', 'transport = "udp"']
+    lines = [f'rate = "{rate}"', 'transport = "tcp"']
     if best.buffer_bytes is not None:
         # Rounded up, to two digits.
         digits = 10 ** max(math.floor(math.log10(best.buffer_bytes)) - 1, 0)
-        text += f', buffer_bytes = "{format_bytes(math.ceil(best.buffer_bytes / digits) * digits)}"'
-    return text
+        most = math.ceil(best.buffer_bytes / digits) * digits
+        lines.append(f'buffer_bytes = "{format_bytes(most)}"')
+    return lines

@@ -1,6 +1,7 @@
 """The command ``datacollect feed plan``, and the door for others."""
 
 import json
+import tomllib
 
 import pytest
 
@@ -21,7 +22,9 @@ def test_a_newcomer_is_told_whether_it_keeps_up(capsys):
     text = " ".join(line.strip() for line in lines)
     assert "timely again after each" in text
     assert "srt-live-transmit file://con" in text
-    assert 'rate = "16 Mbit/s", transport = "tcp", buffer_bytes = "' in lines[-1]
+    told = tomllib.loads("\n".join(lines[-3:]))
+    assert (told["rate"], told["transport"]) == ("16 Mbit/s", "tcp")
+    assert told["buffer_bytes"].endswith("MB")
 
 
 def test_json_says_the_same(capsys):
