@@ -254,6 +254,7 @@ def _show(
 ) -> None:
     from datacollect.exports.makespan import REQUEST_S
     from datacollect.exports.script_texts import summary_lines
+    from datacollect.exports.scripts import Scripts
     from datacollect.files.clock import duration_or_instant
     from datacollect.files.units import format_duration
 
@@ -278,6 +279,13 @@ def _show(
         facts.insert(3, ("deadline", duration_or_instant(schedule.deadline_s, problem.clock)))
     if file_format.next_step:
         facts.append(("next", file_format.next_step))
+    if isinstance(file_format, Scripts) and problem.clock is not None:
+        # Who starts them by day fetches by day, whatever hours the plan is for.
+        begins = problem.clock.text(0)
+        waits = f"DATACOLLECT_START={problem.clock.start.timestamp():.0f} sh SCRIPT FOLDER"
+        facts.append(
+            ("begin", f"when they are started; the plan begins {begins}: {waits} waits for that")
+        )
     emit_facts(facts)
     for text in found.notes:
         note_text(f"note: {text}")

@@ -157,6 +157,7 @@ def remind(
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
+    from datacollect.bistro.destination.people import REFUSED
     from datacollect.bistro.destination.people_list import in_time_words
 
     rows = []
@@ -164,7 +165,7 @@ def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
         if not each.drafts:
             rows.append((each.person, "", each.state, ""))
         for draft in each.drafts:
-            state = f"{draft.state}: {draft.why}" if draft.why else draft.state
+            state = f"{draft.state}: {draft.why}" if draft.state == REFUSED else draft.state
             if draft.bistros and draft.file is None:
                 state += f" (by {', '.join(draft.bistros)})"
             rows.append((each.person, draft.name, state, in_time_words(draft)))
