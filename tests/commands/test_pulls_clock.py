@@ -76,3 +76,12 @@ def test_without_a_clock_nothing_of_it_is_said(planned, call):
         _, out, _ = call("pulls", "p.toml", "plan.json", *extra)
         assert "2026" not in out
         assert "_at" not in out.replace("rate_at", "").replace("at_once", "")
+
+
+def test_who_writes_scripts_is_told_when_the_plan_begins_and_how_to_wait_for_it(planned, call):
+    """A script begins when it is started: by day, too, whatever hours the plan keeps."""
+    url = "http://{host}.example/{source}/{path}"
+    code, out, err = call("pulls", "p.toml", "plan.json", "--as", "curl", "--url", url, "-o", "x")
+    assert code == 0, err
+    told = " ".join(out.split())
+    assert "the plan begins Sat 2026-10-24 20:00:00 +02:00: DATACOLLECT_START=1792864800" in told
