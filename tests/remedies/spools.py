@@ -105,6 +105,7 @@ def kept_by(modules):
 
     def load():
         with mock.patch.dict(sys.modules, modules):
+            sys.modules.pop("datacollect.files.held_folder", None)
             runpy.run_module("datacollect.files.held_folder")
 
     return load

@@ -17,7 +17,7 @@ from datacollect.study.seeds import Seeds
 EXPERIMENTS = sorted(
     path
     for path in (Path(__file__).resolve().parents[2] / "experiments").glob("*.toml")
-    if path.stem not in ("base", "ruff")
+    if path.stem not in ("base", "lsl", "ruff")
 )
 
 

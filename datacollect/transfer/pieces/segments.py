@@ -119,12 +119,12 @@ class SegmentFiles:
             for name in names:
                 (self._closed_folder / name).unlink(missing_ok=True)
 
-    def read(self, number: int, offset: int, n_bytes: int) -> bytes:
-        """Return bytes of a segment; `StoreError` where it has less."""
+    def read(self, number: int, offset: int, n_bytes: int, *, may_be_less: bool = False) -> bytes:
+        """Return bytes of a segment; `StoreError` where it has less, unless that may be."""
         with writing(self._closed_folder), self.opened(number) as file:
             file.seek(offset)
             data = file.read(n_bytes)
-        if len(data) != n_bytes:
+        if len(data) != n_bytes and not may_be_less:
             raise StoreError(f"{self._closed_folder}: segment {number} is not what was written")
         return data
 

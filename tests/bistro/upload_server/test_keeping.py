@@ -38,19 +38,19 @@ class Collecting:
 
     def note(self, client) -> None:
         """Take what is served, judge what is whole, say what may go."""
-        taking = self.register
+        taking, held = self.register, self.register.held
         for path in sorted(self.served.glob("batches/*.batch")):
             batch = read_batch(path.read_bytes(), self.event)
-            if taking.take_batch(batch, self.keys):
+            if held.take_batch(batch, self.keys):
                 taking.take_times((bytes(e), int(time.time()) - 60) for e in batch.rows["entry"])
         for path in sorted(self.served.glob("segments/*.index")):
             number = int(path.stem)
-            taking.take_index("north", number, read_index(path.read_bytes()))
+            held.take_index("north", number, read_index(path.read_bytes()))
             copy = self.fetched / f"{number}"
             copy.parent.mkdir(exist_ok=True)
             copy.write_bytes(path.with_suffix(".segment").read_bytes())
-            taking.take_segment("north", number, copy.stat().st_size)
-        for opening in [*taking.to_open()]:
+            held.take_segment("north", number, copy.stat().st_size)
+        for opening in [*held.to_open()]:
             data = b"".join(
                 (self.fetched / f"{segment}").read_bytes()[at : at + n]
                 for segment, at, _, n in opening.parts.tolist()
@@ -59,8 +59,8 @@ class Collecting:
             taking.opened(opening.upload, "" if is_right else LOST)
             self.collected[opening.upload.commitment.entry] = data
         taking.logged(taking.to_log())
-        n_batches = taking.n_batches("north")
-        segments = ranges_of(taking.covered("north", int(time.time())))
+        n_batches = held.n_batches("north")
+        segments = ranges_of(held.covered("north", int(time.time())))
         said = Covered(self.event.id, "north", 1, n_batches, segments, int(time.time()))
         note = said.signed(self.event, key_of("verdicts"))
         assert client.ask("POST", "/covered", note.data)[0] == 200
