@@ -26,7 +26,7 @@ def installed(tmp_path):
     text = (UNITS / SERVICE).read_text(encoding="utf-8")
     assert f"\nExecStart={PROGRAM} pull " in text
     (tmp_path / SERVICE).write_text(
-        text.replace(f"ExecStart={PROGRAM}", f"ExecStart={sys.executable}")
+        text.replace(f"ExecStart={PROGRAM}", f'ExecStart="{sys.executable}"')
     )
     shutil.copy(UNITS / TIMER, tmp_path)
     return tmp_path
@@ -49,7 +49,7 @@ def test_it_is_exposed_to_little(installed, unit):
     if not (installed / unit).exists():
         text = (UNITS / unit).read_text(encoding="utf-8")
         (installed / unit).write_text(
-            re.sub("ExecStart=[^ ]*", f"ExecStart={sys.executable}", text)
+            re.sub("ExecStart=[^ ]*", f'ExecStart="{sys.executable}"', text)
         )
     done = analyze(
         installed, "security", "--offline=true", "--threshold=20", "--no-pager", f"./{unit}"
