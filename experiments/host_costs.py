@@ -148,7 +148,7 @@ def predicted_on_one_machine(profile: HostProfile) -> float:
 
 def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulled:
     """Pull over loopback from an agent on this machine; return it beside its prediction."""
-    served = folder / "served"
+    served = folder / "to_pull"
     served.mkdir()
     n_bytes = int(gib * GIB)
     with (served / "bytes").open("wb") as file:
@@ -157,7 +157,7 @@ def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulle
     key = said("keys", "new", str(folder / "key")).split()[-1]
     (folder / "agent.toml").write_text(
         'format = "datacollect-agent/1"\nname = "S"\nlisten = "127.0.0.1:0"\n'
-        f'collectors = ["{key}"]\nserve = "served"\n'
+        f'collectors = ["{key}"]\nserve = "to_pull"\n'
     )
     command = (*PROGRAM, "agent", str(folder / "agent.toml"), "--json")
     with subprocess.Popen(
