@@ -151,20 +151,26 @@ def handed_in(
         The disk fails.
     """
     drafts: dict[str, list[Draft]] = defaultdict(list)
-    known = set()
+    # Whose these are no bistro has said: timestamps alone, and what never came. Marks say it.
+    nameless = {each.entry: Draft(each.entry, PROMISED) for each in missing if _is_bare(each)}
     for row in rows:
-        known.add(row.entry)
-        if row.ticket in tickets:
-            drafts[tickets[row.ticket]].append(_draft(row, here, folder, latest_s))
-    bare = [each.entry for each in missing if each.kind == WITHOUT_UPLOAD]
-    # Of these the register knows when, and nobody has said whose they are.
-    for entry, ticket in _marked(bare, marks, ticket_keys or {}).items():
+        draft = _draft(row, here, folder, latest_s)
+        if not row.ticket:
+            nameless[row.entry] = draft
+        elif row.ticket in tickets:
+            drafts[tickets[row.ticket]].append(draft)
+            nameless.pop(row.entry, None)
+    for entry, ticket in _marked([*nameless], marks, ticket_keys or {}).items():
         if ticket in tickets:
-            drafts[tickets[ticket]].append(Draft(entry, PROMISED))
+            drafts[tickets[ticket]].append(nameless[entry])
     return [
         replace(each, drafts=tuple(sorted(drafts[each.person], key=lambda one: one.time_s or 0)))
         for each in people
     ]
+
+
+def _is_bare(one: Missing) -> bool:
+    return one.kind == WITHOUT_UPLOAD
 
 
 def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:

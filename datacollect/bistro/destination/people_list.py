@@ -15,7 +15,7 @@ from datacollect.bistro.destination.marking import mark_keys
 from datacollect.bistro.destination.people import HandedIn, handed_in
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register_reading import reading
-from datacollect.bistro.destination.run.standing import read_missing, read_standing
+from datacollect.bistro.destination.run.standing import MISSING_FILE, read_missing, read_standing
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.organiser.roster import file_stem, read_people
@@ -145,7 +145,12 @@ def read_list(
     whose = {ticket: person for person, ticket, _ in read_ticket_list(folder / LIST)}
     everybody = _people(people, whose.values())
     known = read_tickets(folder, event) if event.has_marks else {}
-    missing = read_missing(config.folder) or []
+    missing = read_missing(config.folder)
+    if missing is None:
+        raise ProblemError(
+            f"{document_name(config.folder / MISSING_FILE)}: is not there, or damaged, and without "
+            "it nobody knows who has a timestamp alone; `datacollect event run` writes it again"
+        )
     n_unknown = 0
     with reading(config.register, standing.event) as rows:
 

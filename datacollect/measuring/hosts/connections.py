@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datacollect.errors import DatacollectError, TransferError
+from datacollect.errors import TransferError
 from datacollect.machine.parts import BOTH, LOOPBACK, RECEIVES, SENDS, TCP, TLS, VETH, Cost, Rate
 from datacollect.measuring.hosts.processor_times import TICK_S, ProcessorTimes
 from datacollect.measuring.hosts.repeats import interval_of, line_through, per_gib
@@ -162,7 +162,7 @@ def _received(
             while not over.is_set():
                 connection.receive()
             connection.close()
-        except (OSError, DatacollectError) as error:
+        except Exception as error:  # noqa: BLE001 - raised by who waits, whatever it is
             failures.append(error)
 
     def so_far() -> tuple[int, float, Mapping[int, float], float]:

@@ -32,10 +32,12 @@ from datacollect.bistro.destination.people_list import PeopleList, write_csv, wr
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register_reading import Row
 from datacollect.bistro.formats.custody.verdicts import NEVER_CAME
+from datacollect.bistro.formats.event.marks import MarkKey
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
 LATEST_S = 1000
+MARK_KEYS = {}
 TICKETS = {"01": "Ann", "02": "Bob", "03": "Ann"}
 
 
@@ -129,6 +131,40 @@ def test_what_is_missing_otherwise_is_no_timestamp_of_anybody(tmp_path, here):
     assert ann.drafts == ()
 
 
+class Marks:
+    """Marks that name the ticket by an entry's first byte."""
+
+    def of(self, key):
+        return MARK_KEYS[key]
+
+
+def test_marks_say_whose_a_timestamp_is_and_what_never_came(tmp_path, here):
+    """No bistro was shown a ticket: of each entry its owner and the destination alone know."""
+    MARK_KEYS.update({f"key {n}": MarkKey(n, bytes([n]) * 32) for n in (1, 2)})
+    entries = {}
+    for n in (1, 2):
+        begin = bytes([n]) * 24
+        entries[n] = begin + MARK_KEYS[f"key {n}"].mark(begin)
+    rows = [Row(entries[2], 900, "refused", NEVER_CAME, True, None)]
+    ann, bob, _ = handed_in(
+        map(HandedIn, ("Ann", "Bob", "Eve")),
+        TICKETS,
+        rows,
+        [Missing(entries[1], WITHOUT_UPLOAD), Missing(entries[2], WITHOUT_UPLOAD)],
+        here,
+        tmp_path,
+        latest_s=LATEST_S,
+        marks=Marks(),
+        ticket_keys={"01": "key 1", "02": "key 2"},
+    )
+    assert [draft.state for draft in ann.drafts] == [PROMISED]
+    assert [(draft.state, draft.why, draft.time_s) for draft in bob.drafts] == [
+        (REFUSED, NEVER_CAME, 900)
+    ]
+    assert lacks_upload(ann)
+    assert lacks_upload(bob)
+
+
 def test_links_bear_the_names_that_people_gave(tmp_path, here):
     """Two of one name stand beside each other; made again nothing changes; no file is lost."""
     rows = [collected(tmp_path, here, n, data=bytes([n])) for n in (1, 2)]
@@ -201,6 +237,9 @@ def test_the_command_says_who_has_nothing(tmp_path, monkeypatch, capsys):
     ]
     assert run(["event", "list", "destination.toml", "--tickets", "tickets"]) == 1
     assert "1 nothing yet" in capsys.readouterr().out
+    (tmp_path / "out" / "missing.csv").unlink()
+    assert run(["event", "list", "destination.toml", "--tickets", "tickets"]) == 2
+    assert "event run` writes it again" in " ".join(capsys.readouterr().err.split())
     assert run(["event", "list", "destination.toml"]) == 2
     assert "--tickets DIR" in capsys.readouterr().err
 
