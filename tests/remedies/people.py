@@ -40,6 +40,11 @@ def put_back(folder):
     (folder / "elsewhere.toml").rename(folder / "e.toml")
 
 
+def list_lost(folder):
+    (path,) = folder.rglob("missing.csv")
+    path.unlink()
+
+
 def asked(line, *before, left=still_open, more=COLLECTOR, **files):
     """Ask about people who have tickets, beside what one who collects has left."""
     return destination(line, left, TICKETED, *before, more=more, **files)
@@ -114,6 +119,11 @@ EXAMPLES = [
         "the event's file is not where `event run` has read it; put it back",
         asked(LIST, moved),
         until(NOTHING_YET, asked(LIST, moved, put_back)),
+    ),
+    Example(
+        "nobody knows who has a timestamp alone; `datacollect event run` writes it again",
+        asked(LIST, list_lost),
+        until(NOTHING_YET, asked(LIST, list_lost, still_open)),
     ),
     Example(
         "give -o for a table of whom to remind, or --smtp to mail them",
