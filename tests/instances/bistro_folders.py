@@ -23,7 +23,8 @@ from datacollect.bistro.formats.custody.segments import PIECE, batch_name, index
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.statements import hand_in_statement, push_statement
 from datacollect.bistro.formats.log.checkpoints import log_key
-from datacollect.bistro.formats.log.entry import Commitment, header_bytes
+from datacollect.bistro.formats.log.content import header_bytes
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.sealed import Inner, seal
 
 # The destination's own key, and another that is kept elsewhere.

@@ -12,7 +12,7 @@ from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.options import Json, require_at_most_one
 
 if TYPE_CHECKING:
-    from datacollect.bistro.person.upload import Uploaded
+    from datacollect.bistro.person.upload import HandedIn, Uploaded
 
 
 def upload(
@@ -44,9 +44,10 @@ def upload(
 ) -> int:
     """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
 
-    Keep NAME.keep and NAME.receipt.json. Run again it goes on, hands nothing in twice, and asks
-    whether it was collected. Exit 0: all in time and sent; 1: late, not proved, not sent yet, or
-    another one is to count that did not come; 2: refused for what was given; 3: no service answers.
+    Keep NAME.receipt.json and NAME.proof for ever, NAME.keep until it is collected. Run again it
+    goes on, hands nothing in twice, and asks whether it was collected. Exit 0: all in time and
+    sent; 1: late, not proved, not sent yet, or another one is to count that did not come; 2:
+    refused for what was given; 3: no service answers.
     """
     from datacollect.bistro.person.upload import kept_words
     from datacollect.bistro.person.upload import upload as hand_in
@@ -81,10 +82,18 @@ def _show(done: Uploaded) -> None:
                 note_text(trouble)
         said.update(each.troubles)
         if each.keep is not None:
-            kept = filter(None, [each.keep, each.receipt, each.sealed_anew])
-            note_text(f"keep {' and '.join(kept)}")
+            note_text(_what_to_keep(each))
     if done.amendments is not None:
         note_text(f"the event was changed since it was published: {done.amendments} proves how")
+
+
+def _what_to_keep(each: HandedIn) -> str:
+    """Say what is to be kept, and until when: without a proof the seal alone shows which file."""
+    seals = " and ".join(filter(None, [each.keep, each.sealed_anew]))
+    if each.receipt is None or each.proof is None:
+        return f"keep {' and '.join(filter(None, [seals, each.receipt, each.proof]))}"
+    kept = f"keep {each.receipt} and {each.proof} for ever"
+    return kept if each.collected_s is not None else f"{kept}, {seals} until it is collected"
 
 
 COMMAND = CommandSpec("upload", upload)

@@ -23,8 +23,12 @@ def verify(
         typer.Option(
             "--file",
             metavar="FILE",
-            help="What was handed in: the sealed file, its .keep, or the file beside its .keep.",
+            help="What was handed in: the file beside its .proof or .keep, or the sealed file.",
         ),
+    ] = None,
+    proof: Annotated[
+        str | None,
+        typer.Option("--proof", metavar="FILE", help="Its .proof, where it lies elsewhere."),
     ] = None,
     amendments: Annotated[
         str | None,
@@ -32,17 +36,24 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."""
+    """Say what a receipt proves: which file, by when, collected or not.
+
+    It needs no network. Exit 0: in time; 1: late or not proved.
+    """
     from datacollect.bistro.formats.event.file import read_event
     from datacollect.bistro.person.instants import utc_text
     from datacollect.bistro.person.verify_receipt import verify_receipt
     from datacollect.files.documents import document_name, read_bytes
 
-    verdict = verify_receipt(receipt, event, file=file, amendments=amendments)
+    verdict = verify_receipt(receipt, event, file=file, proof=proof, amendments=amendments)
     code = 0 if verdict.is_in_time else NOT_IN_TIME
+    # By the event's own clock, as the reasons have it.
+    clock_text = read_event(read_bytes(event), document_name(event)).clock_text
+    sentence = verdict.sentence(None if file is None else document_name(file), clock_text)
     if as_json:
         emit_json(
             {
+                "sentence": sentence,
                 "outcome": verdict.outcome,
                 "covers": verdict.covers,
                 "time_s": verdict.time_s,
@@ -55,11 +66,8 @@ def verify(
             }
         )
         return code
-    # By the event's own clock, as the reasons have it.
-    clock_text = read_event(read_bytes(event), document_name(event)).clock_text
+    emit_text(sentence)
     emit(f"{verdict.outcome}, for {verdict.covers}")
-    if verdict.time_s is not None:
-        emit_text(f"counted at {clock_text(verdict.time_s)}", 2)
     emit_text(f"deadline {clock_text(verdict.deadline_s)}", 2)
     for reason in verdict.reasons:
         emit_text(reason, 2)

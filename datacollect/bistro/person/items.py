@@ -1,8 +1,9 @@
-"""Items that are handed in: a file, its ``.keep`` and its receipt, and what was sealed anew.
+"""Items that are handed in: a file, its ``.keep``, its proof and its receipt.
 
-``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
-is there already is gone on with: the entry of a ``.keep`` never changes. One process at a time
-hands a ``.keep`` in: else an older receipt could take the place of one that proves more.
+``NAME.keep`` is written before anything is committed, then ``NAME.proof``, which is made of it, and
+``NAME.receipt.json`` after each step. What is there already is gone on with: the entry of a
+``.keep`` never changes. One process at a time hands a ``.keep`` in: else an older receipt could
+take the place of one that proves more.
 """
 
 from __future__ import annotations
@@ -19,15 +20,12 @@ from datacollect.bistro.formats.event.file import id_advice
 from datacollect.bistro.formats.event.marks import own_mark_key, with_mark
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.event.tickets import owned
-from datacollect.bistro.formats.log.entry import (
-    SALT_BYTES,
-    SECRET_BYTES,
-    Commitment,
-    content_digest,
-    header_bytes,
-)
+from datacollect.bistro.formats.log.content import SECRET_BYTES, content_digest, header_bytes
+from datacollect.bistro.formats.log.entry import SALT_BYTES, Commitment
+from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX, proof_of_content
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
 from datacollect.bistro.formats.sealing.keep import (
+    MODE,
     SUFFIX,
     FileVersion,
     Kept,
@@ -47,6 +45,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.tickets import Ticket
+    from datacollect.bistro.formats.receipt.content_proof import ContentProof
 
 RECEIPT_SUFFIX, ANEW_SUFFIX = ".receipt.json", ".anew"
 # Of a file's name, where the system does not say.
@@ -80,9 +79,28 @@ class Item:
         return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
 
     @property
+    def proof(self) -> Path:
+        """Where what shows which file it was is to stand."""
+        return self.keep.with_name(self.keep.name.removesuffix(SUFFIX) + PROOF_SUFFIX)
+
+    @property
     def is_kept(self) -> bool:
         """Whether it was sealed by an earlier start."""
         return os.path.exists(self.keep)  # noqa: PTH110 - what cannot be looked at is said later
+
+    @property
+    def has_proof(self) -> bool:
+        """Whether something stands where its proof is to stand."""
+        return os.path.lexists(self.proof)
+
+    @property
+    def what_the_proof_shows(self) -> str:
+        """What is said where a proof was written."""
+        return (
+            f"{document_name(self.proof)} shows, beside the receipt and the file, that this file "
+            "is what was handed in; whoever sees it can test guesses of what is in the file; until "
+            "that is collected it shows only that the file existed"
+        )
 
     @property
     def damage(self) -> str:
@@ -112,6 +130,41 @@ class Item:
         """
         with written_durably(self.receipt) as beside:
             beside.write_bytes(receipt.data)
+
+    def save_proof(self, kept: Kept, entry: bytes) -> bool:
+        """Have the proof on the disk, if there is one; return whether it was written just now.
+
+        It says nothing that the ``.keep`` does not: what an earlier start has not written, or
+        somebody has lost, is made again.
+
+        Raises
+        ------
+        ProblemError
+            Something else stands in its place.
+        NotWrittenError
+            It cannot be written.
+        """
+        proof = proof_of_content(entry, kept.inner)
+        if proof is None:
+            return False
+        with naming_unread(self.proof):
+            if self.has_proof:
+                _require_proof(self, proof)
+                return False
+        with written_durably(self.proof) as beside:
+            # Who reads it can test guesses of the file: to be shown by its owner alone.
+            beside.touch(MODE)
+            beside.write_bytes(proof.data)
+        return True
+
+
+def _require_proof(item: Item, proof: ContentProof) -> None:
+    name = document_name(item.proof)
+    if read_bytes(item.proof) != proof.data:
+        raise ProblemError(
+            f"{name}: is not the proof of {document_name(item.keep)}; move it elsewhere, or name "
+            "another folder with -o"
+        )
 
 
 @dataclass(frozen=True)
@@ -225,7 +278,7 @@ def kept_item(
 ) -> Iterator[tuple[Kept, Receipt]]:
     """Seal a file, or go on with what is kept of it; yield what is kept, and its receipt so far.
 
-    No other process hands it in meanwhile.
+    Its proof is on the disk then, too. No other process hands it in meanwhile.
 
     Raises
     ------
@@ -237,7 +290,9 @@ def kept_item(
     """
     kept = _kept(item, event, event_data, ticket)
     with _alone(item):
-        yield kept, _receipt(item, commitment_of(kept, event))
+        receipt = _receipt(item, commitment_of(kept, event))
+        item.save_proof(kept, receipt.entry)
+        yield kept, receipt
 
 
 def _kept(item: Item, event: Event, event_data: bytes, ticket: Ticket | None) -> Kept:
@@ -306,6 +361,8 @@ def commitment_of(kept: KeptSeal, event: Event) -> Commitment:
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
     assert item.file is not None
     header = {"event": event.id.hex(), "name": item.file.name}
+    if event.has_proofs:
+        header["content"] = event.content
     if event.admission == "tickets":
         if ticket is None:
             raise ProblemError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import Ticket, read_ticket
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.http.published import Saved, amendments_of
@@ -60,6 +61,9 @@ class HandedIn:
     keep, receipt : str or None
         What is to be kept; None: the file could not be taken, `troubles` says why. There is a
         receipt once somebody has answered.
+    proof : str or None
+        What shows which file it was, to be kept for ever; None where the event is of an older kind,
+        whose ``.keep`` alone shows it.
     entry : str or None
         What stands in the logs: 64 hexadecimal digits.
     outcome : str
@@ -105,6 +109,7 @@ class HandedIn:
     collected_s: int | None = None
     verdict: str | None = None
     sealed_anew: str | None = None
+    proof: str | None = None
 
     @property
     def is_in_time(self) -> bool:
@@ -129,6 +134,7 @@ class HandedIn:
             "file": self.file,
             "keep": self.keep,
             "receipt": self.receipt,
+            "proof": self.proof,
             "entry": self.entry,
             "outcome": self.outcome,
             "handed_in_s": self.handed_in_s,
@@ -182,12 +188,14 @@ def upload(
 ) -> Uploaded:
     """Hand files in: seal them, have them timestamped, keep a receipt of each.
 
-    Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it.
-    Then 32 bytes that commit to it are logged, and ``NAME.receipt.json`` grows until it proves a
-    time. Then it is sent to one of the event's bistros, where there are any, which signs that it
-    holds it. Started again it goes on: what is sealed stays as it is, and is handed in once; where
-    the event has a log of verdicts to ask, the receipt gets the proof that it was collected, and
-    what the destination could not open is sealed anew. Both files are to be kept.
+    Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it, and
+    ``NAME.proof`` is written, which shows beside the receipt which file it was. Then 32 bytes that
+    commit to it are logged, and ``NAME.receipt.json`` grows until it proves a time. Then it is sent
+    to one of the event's bistros, where there are any, which signs that it holds it. Started again
+    it goes on: what is sealed stays as it is, and is handed in once; where the event has a log of
+    verdicts to ask, the receipt gets the proof that it was collected, and what the destination
+    could not open is sealed anew. Receipt and proof are to be kept for ever, ``NAME.keep`` until
+    the file is collected.
 
     Parameters
     ----------
@@ -300,10 +308,13 @@ def _begun(
         # What was done by an earlier start is not said again.
         if not item.is_kept:
             report(f"sealing {item.name}")
+        had_proof = item.has_proof
         try:
             kept, receipt = own.enter_context(kept_item(item, event, event_data, ticket))
         except ProblemError as error:
             return Refused(item.name, error)
+        if not had_proof and item.has_proof:
+            report(item.what_the_proof_shows)
         order = random.sample(range(len(event.services)), len(event.services))
         now_s = time.monotonic()
         core = HandingIn(event, receipt, order, now_s, PATIENCE_S)
@@ -404,6 +415,7 @@ def _handed_in(item: Item, kept: Kept, core: HandingIn, event: Event) -> HandedI
         file=str(item.file or item.keep),
         keep=str(item.keep),
         receipt=str(item.receipt) if receipt != Receipt(receipt.commitment) else None,
+        proof=None if proof_of_content(receipt.entry, kept.inner) is None else str(item.proof),
         entry=receipt.entry.hex(),
         outcome=outcome,
         handed_in_s=min((word.time_s for word in receipt.acknowledgements), default=None),

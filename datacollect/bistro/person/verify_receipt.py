@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX, read_content_proof
 from datacollect.bistro.formats.receipt.receipt import read_amendments, read_receipt
-from datacollect.bistro.formats.receipt.verify import Content, verify
+from datacollect.bistro.formats.receipt.verify import Content, ShownContent, verify
 from datacollect.bistro.formats.sealing.keep import (
     MAGIC,
     OLDER_MAGIC,
@@ -15,15 +16,16 @@ from datacollect.bistro.formats.sealing.keep import (
     ciphertext_of,
     read_kept_seal,
 )
-from datacollect.bistro.person.items import commitment_of, pieces_of
+from datacollect.bistro.person.items import RECEIPT_SUFFIX, commitment_of, pieces_of
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, naming_unread, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.receipt.content_proof import ContentProof
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.bistro.formats.receipt.verify import Verdict
     from datacollect.bistro.formats.sealing.keep import KeptSeal
@@ -37,6 +39,7 @@ def verify_receipt(
     event: str | PathLike[str],
     *,
     file: str | PathLike[str] | None = None,
+    proof: str | PathLike[str] | None = None,
     amendments: str | PathLike[str] | None = None,
 ) -> Verdict:
     """Return what a receipt proves, without any network and without this host's clock.
@@ -47,8 +50,10 @@ def verify_receipt(
     event : path-like
         The event's file, as it was published: every byte counts.
     file : path-like, optional
-        What was handed in: the sealed file, the ``.keep``, or the file beside its ``.keep``. Left
-        out: the receipt is of some bytes, nobody knows which.
+        What was handed in: the file beside its ``.proof`` or its ``.keep``, or the sealed file.
+        Left out: the receipt is of some bytes, nobody knows which.
+    proof : path-like, optional
+        The file's ``.proof``; left out: the one that lies beside the file or the receipt.
     amendments : path-like, optional
         What the organiser has changed, as ``upload`` and ``audit`` save it.
 
@@ -75,43 +80,105 @@ def verify_receipt(
     changes = None
     if amendments is not None:
         changes = read_amendments(read_bytes(amendments), read.id, document_name(amendments))
-    shown = _Shown() if file is None else _shown(Path(file), Path(receipt), found, read)
+    if proof is not None and file is None:
+        raise ProblemError("a proof shows which file was handed in; give the file, too")
+    given = _Given(Path(receipt), None if proof is None else Path(proof), found, read)
+    shown = _Shown() if file is None else _shown(Path(file), given)
     return verify(
         event_data, found, ciphertext=shown.sealed, content=shown.content, amendments=changes
     )
+
+
+class _Given(NamedTuple):
+    """What a file is held against: where the receipt stands, what it says, and of which event."""
+
+    place: Path
+    proof: Path | None
+    receipt: Receipt
+    event: Event
 
 
 class _Shown(NamedTuple):
     """What of a file is held against a receipt."""
 
     sealed: Iterator[bytes] | None = None
-    content: Content | None = None
+    content: Content | ShownContent | None = None
 
 
-def _shown(file: Path, receipt: Path, found: Receipt, event: Event) -> _Shown:
+def _shown(file: Path, given: _Given) -> _Shown:
     with naming_unread(file):
-        return _what_is(file, receipt, found, event)
+        return _what_is(file, given)
 
 
-def _what_is(file: Path, receipt: Path, found: Receipt, event: Event) -> _Shown:
+def _what_is(file: Path, given: _Given) -> _Shown:
     name = document_name(file)
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
+    if given.proof is not None:
+        return _by_proof(file, _proof_at(given.proof, given), given)
     if _is_keep(file):
         named = read_kept_seal(file)
         if not named.is_whole:
             raise ProblemError(f"{name}: its ciphertext is damaged; name the file itself instead")
         return _Shown(sealed=_ciphertext(file, named))
-    if kept := _kept_of(file, receipt, found, event):
+    of_file = f"{file.name}{PROOF_SUFFIX}"
+    beside = _Beside([given.place.with_name(of_file), file.with_name(of_file)], given)
+    if beside.proof is not None:
+        return _by_proof(file, beside.proof, given)
+    if kept := _kept_of(file, given):
         inner = kept.inner
         return _Shown(content=Content(inner.secret, inner.header, pieces_of(file)))
     with file.open("rb") as opened:
         if opened.read(len(AGE)) == AGE:
             return _Shown(sealed=pieces_of(file))
-    raise ProblemError(
-        f"{name}: nothing tells that it was sealed: put its {SUFFIX} beside it, which `datacollect "
-        "upload` has written"
+    # The file may have another name by now.
+    of_receipt = f"{given.place.name.removesuffix(RECEIPT_SUFFIX)}{PROOF_SUFFIX}"
+    renamed = _Beside([given.place.with_name(of_receipt)], given)
+    if renamed.proof is not None:
+        return _by_proof(file, renamed.proof, given)
+    raise (
+        beside.why_not
+        or renamed.why_not
+        or ProblemError(
+            f"{name}: nothing tells that it was sealed: put its {PROOF_SUFFIX} or its {SUFFIX} beside "
+            "it, which `datacollect upload` has written, or name the first with --proof"
+        )
     )
+
+
+def _by_proof(file: Path, proof: ContentProof, given: _Given) -> _Shown:
+    opening = proof.opening(given.receipt.commitment.event)
+    return _Shown(content=ShownContent(opening, pieces_of(file)))
+
+
+def _proof_at(path: Path, given: _Given) -> ContentProof:
+    """Return the proof in a file; raise `ProblemError` where it is none of this receipt."""
+    name = document_name(path)
+    proof = read_content_proof(read_bytes(path), name)
+    if proof.entry != given.receipt.entry:
+        raise ProblemError(
+            f"{name}: is of entry {proof.entry.hex()}, {document_name(given.place)} of "
+            f"{given.receipt.entry.hex()}; take the proof that was written beside this receipt"
+        )
+    return proof
+
+
+class _Beside:
+    """The first proof of a receipt that stands at one of some places; or why what is there is none.
+
+    A file that was handed in twice has two.
+    """
+
+    def __init__(self, places: Iterable[Path], given: _Given) -> None:
+        self.proof: ContentProof | None = None
+        self.why_not: ProblemError | None = None
+        for place in filter(Path.is_file, dict.fromkeys(places)):
+            try:
+                self.proof = _proof_at(place, given)
+            except ProblemError as error:
+                self.why_not = self.why_not or error
+            else:
+                return
 
 
 def _is_keep(file: Path) -> bool:
@@ -120,17 +187,17 @@ def _is_keep(file: Path) -> bool:
         return opened.read() in (MAGIC, OLDER_MAGIC)
 
 
-def _kept_of(file: Path, receipt: Path, found: Receipt, event: Event) -> KeptSeal | None:
+def _kept_of(file: Path, given: _Given) -> KeptSeal | None:
     """Return what is kept of a file, beside it or beside the receipt: what the receipt is of.
 
     A file that was handed in twice has two.
     """
     name = file.name + SUFFIX
-    places = dict.fromkeys((receipt.with_name(name), file.with_name(name)))
+    places = dict.fromkeys((given.place.with_name(name), file.with_name(name)))
     other = None
     for place in filter(Path.is_file, places):
         kept = read_kept_seal(place)
-        if commitment_of(kept, event) == found.commitment:
+        if commitment_of(kept, given.event) == given.receipt.commitment:
             return kept
         other = other or kept
     return other

@@ -60,7 +60,8 @@ from datacollect.bistro.formats.log.checkpoints import (
     sign_checkpoint,
     witness_key,
 )
-from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
+from datacollect.bistro.formats.log.content import content_digest, header_bytes
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root

@@ -30,7 +30,8 @@ from datacollect.bistro.formats.event.statements import (
 from datacollect.bistro.formats.event.tickets import LINK_MARK, new_ticket, number_of
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.commit import Commit, read_commit
-from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
+from datacollect.bistro.formats.log.content import content_digest, header_bytes
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import signed
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, read_receipt
 from datacollect.bistro.formats.receipt.upload_wish import Admission, push_metadata

@@ -237,7 +237,7 @@ def test_a_ticket_of_an_older_kind_is_refused_before_anything_is_sealed(event, c
 
 def older_keep(tmp_path, event) -> Commitment:
     """Write what an older version has kept of a file, its receipt, and its event."""
-    from datacollect.bistro.formats.log.entry import content_digest
+    from datacollect.bistro.formats.log.content import content_digest
 
     sealed, secret, salt = b"age-encryption.org/v1\nsealed", b"s" * 32, b"n" * 32
     content_p = content_digest(secret, b"{}", [CONTENT])

@@ -122,7 +122,7 @@ def test_two_processes_that_hand_in_one_file_make_one_entry(person, running):
     assert verdict.is_in_time
     assert len(entries) == 1
     kept = {path.name for path in person.iterdir() if path.name.startswith((".", "a.txt"))}
-    assert kept == {"a.txt", "a.txt.keep", "a.txt.receipt.json"}
+    assert kept == {"a.txt", "a.txt.keep", "a.txt.proof", "a.txt.receipt.json"}
 
 
 def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monkeypatch):
@@ -138,9 +138,12 @@ def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monk
     assert out.count(" UTC)") == 2
     assert "hand in until " in err
     assert "Proved by 1 log and 3 of 4 witnesses" in " ".join(out.split())
-    assert "keep a.txt.keep and a.txt.receipt.json" in err
+    said = " ".join(err.split())
+    assert "keep a.txt.receipt.json and a.txt.proof for ever, a.txt.keep until it is col" in said
+    assert "a.txt.proof shows, beside the receipt and the file, that this file is what was" in said
+    assert "whoever sees it can test guesses of what is in the file; until that is collec" in said
     assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
-    assert capsys.readouterr().out.startswith("in time, for some bytes\n")
+    assert "\nin time, for some bytes\n" in capsys.readouterr().out
 
 
 def test_the_folder_of_what_is_kept_is_made_before_anything_is_sealed(person, capsys):
@@ -173,7 +176,9 @@ def test_second_run_says_nothing_of_what_the_first_has_done(person, capsys):
     for line in ("sealing a.txt", "handing in a.txt", "waiting for witnesses"):
         assert line in first
     assert run(arguments) == 0
-    assert capsys.readouterr().err == "keep a.txt.keep and a.txt.receipt.json\n"
+    said = " ".join(capsys.readouterr().err.split())
+    until = "a.txt.keep until it is collected"
+    assert said == f"keep a.txt.receipt.json and a.txt.proof for ever, {until}"
 
 
 def test_without_any_service_no_receipt_is_there_and_none_is_named(person, capsys, monkeypatch):
@@ -187,7 +192,7 @@ def test_without_any_service_no_receipt_is_there_and_none_is_named(person, capsy
     assert (code, file["keep"], file["receipt"]) == (3, "a.txt.keep", None)
     assert run(["upload", "a.txt", "--event", "event.toml"]) == 3
     err = capsys.readouterr().err
-    assert "keep a.txt.keep\n" in err
+    assert "keep a.txt.keep and a.txt.proof\n" in err
     assert "receipt" not in err
     assert not (person / "a.txt.receipt.json").exists()
 

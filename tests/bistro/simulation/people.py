@@ -21,7 +21,8 @@ from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvou
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
 from datacollect.bistro.formats.event.statements import give_up_statement, hand_in_statement
-from datacollect.bistro.formats.log.entry import Commitment, header_bytes
+from datacollect.bistro.formats.log.content import header_bytes
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.receipt import Receipt, acknowledgements_body
 from datacollect.bistro.formats.receipt.upload_wish import push_metadata

@@ -13,7 +13,8 @@ from typing import BinaryIO
 from instances.events import marked_by
 
 from datacollect.bistro.formats.event.event import Event
-from datacollect.bistro.formats.log.entry import Commitment, content_code
+from datacollect.bistro.formats.log.content import content_code
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.sealed import Inner, Opened, Readable
 from datacollect.errors import ProblemError
 

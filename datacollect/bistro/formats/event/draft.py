@@ -11,6 +11,7 @@ from datacollect.bistro.formats.event.kinds import PEM, Url
 from datacollect.bistro.formats.event.rules import instant_of
 from datacollect.bistro.formats.event.strength import default_quorum
 from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.content import CONTENT_FORMATS
 from datacollect.errors import ProblemError
 from datacollect.files.clock import local_instant, parsed, zone_of
 from datacollect.files.clock_times import CLOCK_TIME, as_text
@@ -63,6 +64,8 @@ def complete(
             f"organiser must be the key that is given, {organiser}, got {shown(tree['organiser'])}"
             "; leave it out of the draft"
         )
+    # What an event leaves out is of the first kind: so older ones stay as they were.
+    tree.setdefault("content", CONTENT_FORMATS[-1])
     for field in EVENT.fields:
         if field.name in ("lag_s", "admission", "counts"):
             tree.setdefault(field.name, field.default)

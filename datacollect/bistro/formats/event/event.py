@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.formats.log.content import CONTENT_FORMATS
 from datacollect.bistro.formats.log.entry import MARKED_BYTES
 from datacollect.files.clock import Clock, zone_of
 
@@ -98,6 +99,8 @@ class Event:
     never_came : str
         Where the draft that would count never came: ``"another"`` of the person's counts, or
         ``"none"``.
+    content : str
+        Of `datacollect.bistro.formats.log.content.CONTENT_FORMATS`: what headers name.
     ended_verdicts : tuple of EndedLog
         Logs of verdicts before it, the oldest first: what they had proved by then stands.
     """
@@ -127,6 +130,7 @@ class Event:
     verdicts_url: str | None = None
     version: int = 2
     never_came: str = "another"
+    content: str = CONTENT_FORMATS[0]
     ended_verdicts: tuple[EndedLog, ...] = ()
 
     @property
@@ -141,6 +145,11 @@ class Event:
         An event whose files nobody collects has nobody to whom they could.
         """
         return self.is_signed_for and self.admission == "tickets" and self.verdicts is not None
+
+    @property
+    def has_proofs(self) -> bool:
+        """Whether who hands in gets what shows, by itself, which file it was."""
+        return self.content != CONTENT_FORMATS[0]
 
     @property
     def marks_log(self) -> VerifierKey | None:

@@ -10,6 +10,7 @@ from datacollect.bistro.formats.event.kinds import (
     Recipient,
     Url,
 )
+from datacollect.bistro.formats.log.content import CONTENT_FORMATS
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
@@ -129,6 +130,12 @@ EVENT = Document(
             Text(("another", "none")),
             "Where the draft that would count never came: whether another one counts.",
             default="another",
+        ),
+        Field(
+            "content",
+            Text(CONTENT_FORMATS),
+            "What files are committed to by: of the second kind people get a NAME.proof.",
+            default=CONTENT_FORMATS[0],
         ),
         Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
         Field("limits", LIMITS, "What a person may hand in."),

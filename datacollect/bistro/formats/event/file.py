@@ -24,6 +24,7 @@ _AS_WRITTEN = (
     "counts",
     "quorum",
     "never_came",
+    "content",
 )
 
 

@@ -1,8 +1,9 @@
 """Entries of a log: 32 bytes that bind what somebody hands in, and tell nothing of it.
 
-An entry commits to the sealed bytes, which bistros and auditors can check, and by `ContentDigest`
-to what lies inside the seal, which only the destination and the person can: it is keyed by a secret
-that travels inside the seal, so that nobody can try guesses of a short or well-known form.
+An entry commits to the sealed bytes, which bistros and auditors can check, and by the code of its
+content (`datacollect.bistro.formats.log.content`) to what lies inside the seal, which only the
+destination and the person can: it is keyed by a secret that travels inside the seal, so that nobody
+can try guesses of a short or well-known form.
 
 Where an event has marks (`datacollect.bistro.formats.event.marks`), the last eight bytes of an
 entry say to two alone whose it is. The 24 before them bind: whoever would commit to two contents at
@@ -12,28 +13,20 @@ once needs 2^96 hashes for it.
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
 import struct
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 ENTRY_BYTES = 32
 # Of an entry with a mark: what binds, and the mark behind it.
 MARKED_BYTES = 24
 MARK_BYTES = ENTRY_BYTES - MARKED_BYTES
-SECRET_BYTES = SALT_BYTES = 32
+SALT_BYTES = 32
 COMMITMENT_LABEL = b"datacollect-commitment/2\n"
 # Of events of version 1, whose entries have no owner.
 OWNERLESS_LABEL = b"datacollect-commitment/1\n"
-CONTENT_LABEL = b"datacollect-content/1\n"
 SIZE_STOP = 2**63
-MOST_HEADER_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Commitment:
     ciphertext_sha256 : bytes
         Of the sealed file.
     content : bytes
-        What `content_digest` says of the content.
+        Its code, as `datacollect.bistro.formats.log.content.content_digest` has it.
     owner : bytes or None
         Public key, 32 bytes: who has its other half alone can push what was committed to, give it
         up or push it sealed anew. None: an entry of an event of version 1.
@@ -107,55 +100,3 @@ def marked(commitment: Commitment, mark: bytes) -> Commitment:
     b'\xf712345678'
     """
     return replace(commitment, mark=mark)
-
-
-def header_bytes(header: Mapping[str, Any]) -> bytes:
-    """Return a header as it is sealed and committed to: JSON with its keys in order.
-
-    >>> header_bytes({"name": "a", "event": "0"})
-    b'{"event":"0","name":"a"}'
-    """
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    if len(text.encode()) > MOST_HEADER_BYTES:
-        raise ProblemError(f"a header must have at most {MOST_HEADER_BYTES} bytes; shorten names")
-    return text.encode()
-
-
-def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
-    """Begin what an entry says of a content: it is to be updated with the file's bytes.
-
-    Parameters
-    ----------
-    secret : bytes
-        32 random bytes that lie inside the seal and with the person.
-    header : bytes
-        As `header_bytes` makes it.
-
-    Examples
-    --------
-    >>> code = content_code(bytes(32), b"{}")
-    >>> code.update(b"abc")
-    >>> code.hexdigest()[:16]
-    '29b0b3ebfe8def3d'
-    """
-    if len(secret) != SECRET_BYTES:
-        raise ProblemError(f"the secret of a file must have {SECRET_BYTES} bytes")
-    code = hmac.new(secret, CONTENT_LABEL + struct.pack(">I", len(header)), "sha256")
-    code.update(header)
-    return code
-
-
-def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes:
-    """Return what an entry says of a header and a file: HMAC-SHA-256, 32 bytes.
-
-    Parameters
-    ----------
-    secret, header : bytes
-        As for `content_code`.
-    file : iterable of bytes
-        The file's content, in pieces of any length.
-    """
-    code = content_code(secret, header)
-    for piece in file:
-        code.update(piece)
-    return code.digest()

@@ -10,7 +10,7 @@ from datacollect.bistro.formats.custody.collected import collected_text, collect
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
-from datacollect.bistro.formats.log.entry import content_digest
+from datacollect.bistro.formats.log.content import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
 from datacollect.bistro.formats.receipt.receipt import RECEIPT_FORMATS
@@ -18,10 +18,11 @@ from datacollect.bistro.formats.receipt.tokens import outside_time
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from datacollect.bistro.formats.event.amendments import Amendment
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.log.content import Opening
     from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
 
 Outcome: TypeAlias = Literal["in time", "late", "not proved"]
@@ -33,12 +34,12 @@ OLDER_KIND = "The event is of an older kind, in which whoever heard a ticket cou
 
 @dataclass(frozen=True)
 class Content:
-    """A file as it was before it was sealed, and what a person keeps to prove it.
+    """A file as it was before it was sealed, and what a person keeps of it alone.
 
     Attributes
     ----------
     secret, header : bytes
-        As `datacollect.bistro.formats.log.entry.content_digest` takes them.
+        As `datacollect.bistro.formats.log.content.content_digest` takes them.
     file : iterable of bytes
         In pieces; read once.
     """
@@ -46,6 +47,29 @@ class Content:
     secret: bytes = field(repr=False)
     header: bytes
     file: Iterable[bytes]
+
+    def digest(self) -> bytes:
+        """Return what an entry says of it."""
+        return content_digest(self.secret, self.header, self.file)
+
+
+@dataclass(frozen=True)
+class ShownContent:
+    """A file as it was before it was sealed, and what its owner shows to prove it.
+
+    Attributes
+    ----------
+    opening : Opening
+    file : iterable of bytes
+        In pieces; read once.
+    """
+
+    opening: Opening
+    file: Iterable[bytes]
+
+    def digest(self) -> bytes:
+        """Return what an entry says of it."""
+        return self.opening.digest(self.file)
 
 
 @dataclass(frozen=True)
@@ -66,6 +90,8 @@ class Verdict:
         Sentences: what counts and what does not.
     collected_s : int or None
         By when the destination's log said that it was collected; None: nothing here proves that.
+    is_the_one : bool or None
+        Whether what was given is what was handed in; None: no file was given.
     """
 
     outcome: Outcome
@@ -74,11 +100,37 @@ class Verdict:
     covers: str
     reasons: tuple[str, ...]
     collected_s: int | None = None
+    is_the_one: bool | None = None
 
     @property
     def is_in_time(self) -> bool:
         """Whether it proves what it should."""
         return self.outcome == "in time"
+
+    def sentence(self, name: str | None, clock_text: Callable[[float], str]) -> str:
+        """Say in a sentence which file, by when, and whether it was collected.
+
+        Parameters
+        ----------
+        name : str or None
+            Of the file that was given.
+        clock_text : callable
+            Writes an instant as people are to read it.
+        """
+        what = name if name is not None else "what the receipt is of, nobody knows what,"
+        if self.is_the_one is False:
+            return (
+                f"{what} is not what was handed in, or was changed since: nothing is proved of it"
+            )
+        if self.time_s is None:
+            return f"nothing is proved of {what.rstrip(',')}: no time counts"
+        when = f"by {clock_text(self.time_s)}"
+        deadline = clock_text(self.deadline_s)
+        timely = "in time" if self.is_in_time else f"late: the deadline was {deadline}"
+        if self.collected_s is None:
+            return f"{what} existed {when}, {timely}; nothing here proves that it was collected"
+        collected = clock_text(self.collected_s)
+        return f"{what} was handed in {when}, {timely}, and collected by {collected}"
 
 
 def verify(
@@ -86,7 +138,7 @@ def verify(
     receipt: Receipt,
     *,
     ciphertext: Iterable[bytes] | None = None,
-    content: Content | None = None,
+    content: Content | ShownContent | None = None,
     amendments: Sequence[PublishedAmendment] | None = None,
 ) -> Verdict:
     """Return what a receipt proves of an event.
@@ -98,7 +150,7 @@ def verify(
     receipt : Receipt
     ciphertext : iterable of bytes, optional
         The sealed file, in pieces.
-    content : Content, optional
+    content : Content or ShownContent, optional
         The file before it was sealed.
     amendments : sequence of PublishedAmendment, optional
         None: nobody has looked for any.
@@ -123,8 +175,11 @@ def verify(
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
     collected_s = collected_time(receipt, event, reasons)
+    is_the_one = None if ciphertext is None and content is None else bool(covers)
     covers = covers or SOME_BYTES
-    return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
+    return Verdict(
+        outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s, is_the_one
+    )
 
 
 def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:
@@ -184,7 +239,7 @@ def _with_amendments(
 def _covered(
     receipt: Receipt,
     ciphertext: Iterable[bytes] | None,
-    content: Content | None,
+    content: Content | ShownContent | None,
     reasons: list[str],
 ) -> str:
     """Return what the receipt is shown to be of; nothing where it is not of what was given."""
@@ -200,8 +255,7 @@ def _covered(
             reasons.append("The sealed file is not the one that was handed in.")
             return ""
     if content is not None:
-        found = content_digest(content.secret, content.header, content.file)
-        if found != receipt.commitment.content:
+        if content.digest() != receipt.commitment.content:
             reasons.append("The file is not the one that was handed in, or was changed since.")
             return ""
         return CONTENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.log.entry import SECRET_BYTES
+from datacollect.bistro.formats.log.content import SECRET_BYTES
 from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 from datacollect.errors import IdentityError, ProblemError
 from datacollect.files.documents import document_name, read_bytes

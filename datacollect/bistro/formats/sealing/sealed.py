@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
-from datacollect.bistro.formats.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
+from datacollect.bistro.formats.log.content import MOST_HEADER_BYTES, SECRET_BYTES, content_code
 from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
 from datacollect.net.keys import SIGNATURE_BYTES

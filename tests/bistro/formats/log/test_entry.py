@@ -7,7 +7,8 @@ import hmac
 
 import pytest
 
-from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
+from datacollect.bistro.formats.log.content import content_digest, header_bytes
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.errors import ProblemError
 
 

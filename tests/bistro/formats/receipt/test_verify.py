@@ -26,7 +26,8 @@ from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.checkpoints import cosign, log_key
-from datacollect.bistro.formats.log.entry import Commitment, content_digest
+from datacollect.bistro.formats.log.content import content_digest
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.receipt import (
     PublishedAmendment,

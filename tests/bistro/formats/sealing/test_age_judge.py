@@ -13,7 +13,7 @@ import pyrage
 import pytest
 from conftest import NO_AGE
 
-from datacollect.bistro.formats.log.entry import content_digest
+from datacollect.bistro.formats.log.content import content_digest
 from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 
 GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
