@@ -7,6 +7,7 @@ not see. Nor does it keep the bounds that a program may set.
 """
 
 import hashlib
+import hmac
 import json
 import re
 import tomllib
@@ -125,6 +126,49 @@ def entry_of(receipt: dict[str, Any]) -> bytes:
     size = receipt["size"].to_bytes(8, "big")
     digest = hashlib.sha256(b"".join((label, event, salt, size, *rest))).digest()
     return digest[:24] + bytes.fromhex(receipt["mark"]) if "mark" in receipt else digest
+
+
+def content_of(secret: bytes, header: bytes, file: bytes) -> bytes:
+    """Return the content's code P."""
+    if not header.startswith(b'{"content":"datacollect-content/2",'):
+        said = b"datacollect-content/1\n" + len(header).to_bytes(4, "big") + header + file
+        return mac(secret, said)
+    told = read_json(header)
+    return opened(*opening_of(secret, header), bytes.fromhex(told["event"]), file)
+
+
+def opening_of(secret: bytes, header: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return what opens a content, of a header whose parts are committed to apart."""
+    told = read_json(header)
+    number = bytes.fromhex(told.get("ticket", ""))
+    file_key, name_key, ticket_key = (
+        mac(secret, b"datacollect-content-key/2\n" + what) for what in (b"file", b"name", b"ticket")
+    )
+    return file_key, mac(name_key, told["name"].encode()), mac(ticket_key, number)
+
+
+def opened(key: bytes, name: bytes, ticket: bytes, event: bytes, file: bytes) -> bytes:
+    """Return the code P of a file, by what opens it."""
+    return mac(key, b"datacollect-content/2\n" + event + name + ticket + file)
+
+
+def shows(event_file: bytes, receipt_file: bytes, proof_file: bytes, file: bytes) -> bool:
+    """Whether a receipt is of this file, by a proof; raise `ValueError` where one is none."""
+    event = event_of(event_file)
+    try:
+        receipt, proof = receipt_of(read_json(receipt_file), event), read_json(proof_file)
+        must(proof.keys() == {"format", "entry", "key", "name", "ticket"})
+        must(proof["format"] == "datacollect-proof/1")
+        must(
+            all(
+                re.fullmatch("[0-9a-f]{64}", text) for name, text in proof.items() if name[0] != "f"
+            )
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("it has not the form of the page") from error
+    must(proof["entry"] == entry_of(receipt).hex())
+    parts = (bytes.fromhex(proof[name]) for name in ("key", "name", "ticket"))
+    return opened(*parts, bytes.fromhex(event["id"]), file).hex() == receipt["content_p"]
 
 
 def mark_of(seed: bytes, other: bytes, event_id: bytes, entry: bytes) -> bytes:
@@ -249,6 +293,10 @@ def acknowledges(word: dict[str, Any], entry: bytes, event: dict[str, Any]) -> b
 def must(holds: Any) -> None:
     if not holds:
         raise ValueError("it is not as the page says")
+
+
+def mac(key: bytes, message: bytes) -> bytes:
+    return hmac.digest(key, message, "sha256")
 
 
 def keys_of(texts: Iterable[str]) -> dict[str, bytes]:

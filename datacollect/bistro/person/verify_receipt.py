@@ -136,13 +136,13 @@ def _what_is(file: Path, given: _Given) -> _Shown:
     renamed = _Beside([given.place.with_name(of_receipt)], given)
     if renamed.proof is not None:
         return _by_proof(file, renamed.proof, given)
-    raise (
-        beside.why_not
-        or renamed.why_not
-        or ProblemError(
-            f"{name}: nothing tells that it was sealed: put its {PROOF_SUFFIX} or its {SUFFIX} beside "
-            "it, which `datacollect upload` has written, or name the first with --proof"
-        )
+    raise beside.why_not or renamed.why_not or _untold(name)
+
+
+def _untold(name: str) -> ProblemError:
+    return ProblemError(
+        f"{name}: nothing tells that it was sealed: put its {PROOF_SUFFIX} or its {SUFFIX} beside "
+        "it, which `datacollect upload` has written, or name the first with --proof"
     )
 
 

@@ -60,11 +60,12 @@ from datacollect.bistro.formats.log.checkpoints import (
     sign_checkpoint,
     witness_key,
 )
-from datacollect.bistro.formats.log.content import content_digest, header_bytes
+from datacollect.bistro.formats.log.content import content_digest, header_bytes, opening_of
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content
 from datacollect.bistro.formats.receipt.receipt import (
     PublishedAmendment,
     Receipt,
@@ -79,7 +80,8 @@ from datacollect.net.keys import PrivateKey, public_key_bytes
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "bistro" / "vectors.json"
 
-EVENT_FILE = event_bytes(**CHANGES)
+# Without it the event is one of those from before there were proofs: its bytes stay as they were.
+EVENT_FILE = event_bytes(**CHANGES).replace(b'content = "datacollect-content/2"\n', b"")
 EVENT = read_event(EVENT_FILE)
 NORTH = EVENT.bistros[0]
 LOG, VERDICTS = EVENT.services[0].log, EVENT.verdicts
@@ -95,9 +97,19 @@ CONTENT = "Drafts are due at noon.\n"
 SEALED = b"a file of age stands here"
 HEADER = header_bytes({"name": "Übung 1.txt", "event": EVENT.id.hex(), "ticket": "1".zfill(32)})
 P = content_digest(SECRET, HEADER, [CONTENT.encode()])
+# The same, with its parts committed to apart; and where there are no tickets.
+NAMED = {"content": "datacollect-content/2", "name": "Übung 1.txt", "event": EVENT.id.hex()}
+OPENED_HEADERS = {
+    "opened_content": header_bytes(NAMED | {"ticket": "1".zfill(32)}),
+    "opened_content_without_ticket": header_bytes(NAMED),
+}
 SEALED_SHA256 = hashlib.sha256(SEALED).digest()
 UNMARKED = Commitment(EVENT.id, SALT, len(SEALED), SEALED_SHA256, P, public_key_bytes(OWNER.public))
 COMMITMENT = marked_by(EVENT, UNMARKED)
+OPENED_P = content_digest(SECRET, OPENED_HEADERS["opened_content"], [CONTENT.encode()])
+OPENED = marked_by(EVENT, replace(UNMARKED, content=OPENED_P))
+PROOF = proof_of_content(OPENED.entry, Inner(OPENED_HEADERS["opened_content"], SECRET))
+assert PROOF is not None
 ENTRY = COMMITMENT.entry
 HAND_IN = TICKET.key.sign(hand_in_statement(EVENT.id, SALT, public_key_bytes(OWNER.public)))
 UPLOAD = "0123456789abcdef" * 2
@@ -148,6 +160,15 @@ def handed_in() -> dict[str, Any]:
     plain = plaintext(Inner(HEADER, SECRET, HAND_IN))
     return {
         "content_code": vector(P.hex(), **content),
+        **{name: opened_content(header) for name, header in OPENED_HEADERS.items()},
+        "proof_file": vector(
+            {"file": PROOF.data.decode(), "content_p": OPENED_P.hex()},
+            event=EVENT.id.hex(),
+            entry=PROOF.entry.hex(),
+            secret=SECRET.hex(),
+            header=OPENED_HEADERS["opened_content"].decode(),
+            file=CONTENT,
+        ),
         "entry": vector(ENTRY.hex(), **committed, owner=owner, mark=ENTRY[24:].hex()),
         "entry_without_mark": vector(UNMARKED.entry.hex(), **committed, owner=owner),
         "entry_of_version_1": vector(replace(UNMARKED, owner=None).entry.hex(), **committed),
@@ -163,6 +184,23 @@ def handed_in() -> dict[str, Any]:
             text64(plaintext(Inner(HEADER, SECRET))), **content, ticket_signature=None
         ),
     }
+
+
+def opened_content(header: bytes) -> dict[str, Any]:
+    """Return the vector of a content whose parts are committed to apart."""
+    opening = opening_of(SECRET, header)
+    assert opening is not None
+    return vector(
+        {
+            "key": opening.key.hex(),
+            "name": opening.name.hex(),
+            "ticket": opening.ticket.hex(),
+            "content_p": opening.digest([CONTENT.encode()]).hex(),
+        },
+        secret=SECRET.hex(),
+        header=header.decode(),
+        file=CONTENT,
+    )
 
 
 def plaintext(inner: Inner) -> bytes:
@@ -515,6 +553,20 @@ def sealed_by_the_page(i: dict[str, Any]) -> str:
     return text64(begins + head + i["file"].encode())
 
 
+def opened_by_the_page(i: dict[str, Any]) -> dict[str, str]:
+    secret, header, file = bytes.fromhex(i["secret"]), i["header"].encode(), i["file"].encode()
+    names = ("key", "name", "ticket", "content_p")
+    values = (*judge.opening_of(secret, header), judge.content_of(secret, header, file))
+    return {name: value.hex() for name, value in zip(names, values, strict=True)}
+
+
+def proof_by_the_page(i: dict[str, Any]) -> dict[str, str]:
+    found = opened_by_the_page(i)
+    content_p = found.pop("content_p")
+    told = {"format": "datacollect-proof/1", "entry": i["entry"], **found}
+    return {"file": json.dumps(told, separators=(",", ":")) + "\n", "content_p": content_p}
+
+
 def vkey_by_the_page(i: dict[str, Any], kind: int) -> str:
     key = bytes([kind]) + judge.public_key(i["key"])
     key_id = hashlib.sha256(i["name"].encode() + b"\n" + key).hexdigest()[:8]
@@ -531,6 +583,9 @@ BY_THE_PAGE: dict[str, Callable[[dict[str, Any]], object]] = {
         + (i["header"] + i["file"]).encode(),
         "sha256",
     ).hexdigest(),
+    "opened_content": opened_by_the_page,
+    "opened_content_without_ticket": opened_by_the_page,
+    "proof_file": proof_by_the_page,
     "entry": lambda i: judge.entry_of(i).hex(),
     "entry_without_mark": lambda i: judge.entry_of(i).hex(),
     "mark": lambda i: judge.mark_of(

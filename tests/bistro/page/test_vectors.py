@@ -33,6 +33,7 @@ from datacollect.bistro.formats.log.commit import Commit, read_commit
 from datacollect.bistro.formats.log.content import content_digest, header_bytes
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import signed
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, read_receipt
 from datacollect.bistro.formats.receipt.upload_wish import Admission, push_metadata
 from datacollect.bistro.formats.receipt.verify import published
@@ -53,6 +54,10 @@ EVENT_DATA = {
     "tickets": event_bytes(bistros=[BISTRO]),
     "tickets, marks": event_bytes(bistros=[BISTRO], verdicts=VERDICTS),
     "open": event_bytes(bistros=[BISTRO], admission="open", verdicts=VERDICTS),
+    # As events were before there were proofs.
+    "without proofs": event_bytes(bistros=[BISTRO]).replace(
+        b'content = "datacollect-content/2"\n', b""
+    ),
 }
 # Of those who hand in: letters that JSON writes in several ways.
 NAMES = ["thesis.pdf", "Übung 1.txt", 'a "b" \\ \x7f \u2028 😀\t.txt']
@@ -61,13 +66,14 @@ MTIME_MS = 1_800_000_000_123
 SCRIPT = """
 import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
-import { contentCode, entryOf, headerText } from "./commitment.js";
+import { contentCode, entryOf, headerText, openedCode, openingOf } from "./commitment.js";
 import { amended, linkedTicketText, readEvent, readTicket } from "./event.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
 import { readReceipt, receiptFile, verdictOf } from "./receipt.js";
 import { commit } from "./services.js";
+import { proofText, readShown } from "./showing.js";
 import * as statements from "./statements.js";
 import { metadataText } from "./wish.js";
 
@@ -106,7 +112,8 @@ async function made({ event: data, item, keep, upload }) {
   return {
     entry,
     owner: statements.publicOf(item.owner_seed),
-    header: headerText(event.id, item.name, item.id),
+    header: headerText(event.id, item.name, item.id, event.content),
+    proof: proofText(item),
     said: each(said, textOf),
     signed: each(said, (bytes) => hex(statements.sign(item.owner_seed, bytes))),
     commit: sent.pop(),
@@ -124,7 +131,16 @@ async function valued(vectors) {
   const { content_code: content, commit_statement: committed } = inputs;
   const { push_statement_of_the_owner: pushed } = inputs;
   const { give_up_statement: given_up, hand_in_statement: handed_in } = inputs;
-  const code = contentCode(content.secret, content.header).update(utf8(content.file));
+  const codeOf = ({ secret, header, file }) =>
+    hex(contentCode(secret, header).update(utf8(file)).digest());
+  const opened = (name) => {
+    const { event: _, ...codes } = openingOf(inputs[name].secret, inputs[name].header);
+    return { ...codes, content_p: codeOf(inputs[name]) };
+  };
+  // Read as whoever is shown a proof reads it: with a receipt of that entry, and no secret.
+  const { proof_file: { value: proof, inputs: shown } } = vectors;
+  const receipt = { ...inputs.entry, content_p: proof.content_p, mark: shown.entry.slice(48) };
+  const code = openedCode(readShown(utf8(proof.file), receipt)).update(utf8(shown.file));
   const said = {
     commit_statement: statements.commitStatement(
       committed.event, publicKey(committed.log_key), committed.entries),
@@ -158,7 +174,10 @@ async function valued(vectors) {
   return {
     keys: each(vectors.keys, ({ seed }) => publicText(unhex(statements.publicOf(seed)))),
     event: event.id,
-    content_code: hex(code.digest()),
+    content_code: codeOf(content),
+    opened_content: opened("opened_content"),
+    opened_content_without_ticket: opened("opened_content_without_ticket"),
+    proof_file: { file: proofText({ ...receipt, ...shown }), content_p: hex(code.digest()) },
     entry: entryOf(inputs.entry),
     entry_of_version_1: entryOf(inputs.entry_of_version_1),
     entry_without_mark: entryOf(inputs.entry_without_mark),
@@ -216,6 +235,8 @@ class Case:
         ticket = self.ticket = ticket_of(event) if event.admission == "tickets" else None
         self.number = (1).to_bytes(16, "big").hex()
         header = {"event": event.id.hex(), "name": name}
+        if event.has_proofs:
+            header["content"] = event.content
         if ticket is not None:
             header["ticket"] = self.number
         salt = hashlib.sha256(name.encode()).digest()
@@ -321,6 +342,9 @@ def test_entries_and_what_is_signed_of_them_are_the_same(made):
         assert told["entry"] == entry.hex()
         assert told["owner"] == owner.hex()
         assert told["header"] == case.kept.inner.header.decode()
+        proof = proof_of_content(entry, case.kept.inner)
+        assert (proof is not None) == event.has_proofs
+        assert told["proof"] == (proof and proof.data.decode())
         assert told["said"] == {name: text.decode() for name, text in said.items()}
         assert told["signed"] == {name: case.owner.sign(text).hex() for name, text in said.items()}
 
@@ -338,7 +362,7 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
         value = vectors[name]["value"]
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
     assert found == {name: vectors[name]["value"] for name in found}
-    assert len(found) == 12
+    assert len(found) == 15
 
 
 @pytest.mark.slow

@@ -26,15 +26,43 @@ export function entryOf(commitment) {
   return commitment.mark ? digits.slice(0, MARKED_DIGITS) + commitment.mark : digits;
 }
 
-export function headerText(event, name, ticket) {
+// Of contents whose name and ticket are committed to apart: an event names it, and so does each header.
+export const OPENED_CONTENT = "datacollect-content/2";
+const OPENED_HEADER = `{"content":"${OPENED_CONTENT}",`;
+
+export function headerText(event, name, ticket, content) {
   // Keys in order, as they are sealed and committed to.
-  const header = ticket ? { event, name, ticket } : { event, name };
-  return JSON.stringify(header);
+  return JSON.stringify({ ...(content && { content }), event, name, ...(ticket && { ticket }) });
 }
 
 // Begins what an entry says of a content: it is to be updated with the file's bytes.
 export function contentCode(secret, header) {
+  const opening = openingOf(secret, header);
+  if (opening) return openedCode(opening);
   const code = hmac.create(sha256, unhex(secret));
   const bytes = utf8(header);
   return code.update(utf8("datacollect-content/1\n")).update(bigEndian(bytes.length, 4)).update(bytes);
+}
+
+// What opens the commitment to a content, and tells neither name nor ticket: `event`, `key`, `name` and
+// `ticket` in hexadecimal digits. Null where the header is committed to as a whole.
+export function openingOf(secret, header) {
+  if (!header.startsWith(OPENED_HEADER)) return null;
+  const { event, name, ticket = "" } = JSON.parse(header);
+  const keyOf = (what) => hmac(sha256, unhex(secret), utf8(`datacollect-content-key/2\n${what}`));
+  const codeOf = (what, bytes) => hex(hmac(sha256, keyOf(what), bytes));
+  return {
+    event,
+    key: hex(keyOf("file")),
+    name: codeOf("name", utf8(name)),
+    ticket: codeOf("ticket", unhex(ticket, ticket.length / 2)),
+  };
+}
+
+// As `contentCode`, by what is shown of it.
+export function openedCode({ event, key, name, ticket }) {
+  const code = hmac.create(sha256, unhex(key));
+  return code
+    .update(utf8("datacollect-content/2\n"))
+    .update(joined(unhex(event), unhex(name), unhex(ticket)));
 }

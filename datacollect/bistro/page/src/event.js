@@ -2,6 +2,7 @@
 import { parse } from "smol-toml";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { base64urlnopad, hex, joined, textOf, unhex, utf8 } from "./bytes.js";
+import { OPENED_CONTENT } from "./commitment.js";
 import { isBy, joinedToken, OF_NOTE, OF_WITNESS, publicKey, publicText, readNote, readVerifierKey } from "./notes.js";
 import { tokenPayload, verifierKey } from "./notes.js";
 import { provedTime } from "./proofs.js";
@@ -42,6 +43,8 @@ export function readEvent(bytes) {
     admission: tree.admission ?? "tickets",
     counts: tree.counts ?? "last",
     neverCame: tree.never_came ?? "another",
+    // What headers name, so that a proof shows the file alone; older events say nothing of it.
+    content: tree.content === OPENED_CONTENT ? OPENED_CONTENT : undefined,
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),

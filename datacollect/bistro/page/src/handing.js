@@ -107,7 +107,7 @@ export class Handing {
       bytes: file.size,
       mtime_ms: file.lastModified,
       salt,
-      header: headerText(id, file.name, ticket?.id),
+      header: headerText(id, file.name, ticket?.id, this.event.content),
       secret: randomHex(32),
       ticket_signature: ticket ? hex(sign(ticket.seed, said)) : null,
       owner,
