@@ -4,7 +4,7 @@ Run as a script in a process of its own, as `log_run`. A service beside it signs
 asked for, and remembers it; it is a bistro, too, and the destination, which refuses what was
 committed to and collects what was sealed anew. Afterwards the same command without a fault must end
 well, all that the service was ever asked for must be what lies in ``NAME.keep``, and all that was
-ever sealed anew one ciphertext.
+ever sealed anew one ciphertext. When the service hears of an entry, its proof is on the disk.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ class Service(ThreadingHTTPServer):
     entries : set of str
     held : set of (str, bool, bytes)
         Entry, whether it was sealed anew, and the hash of what was pushed.
+    unproved : set of str
+        Entries whose proof was not on the disk when they came.
+    proof : Path
+        Where that stands.
     """
 
     daemon_threads = True
@@ -71,6 +75,8 @@ class Service(ThreadingHTTPServer):
         self.event = read_event(self.data)
         self.entries: set[str] = set()
         self.held: set[tuple[str, bool, bytes]] = set()
+        self.unproved: set[str] = set()
+        self.proof = Path()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_: object) -> None:
@@ -107,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _commit(self, entry: str) -> None:
         self.server.entries.add(entry)
+        if not self.server.proof.exists():
+            self.server.unproved.add(entry)
         log = self.server.event.services[0].log.name
         word = acknowledge(log, bytes.fromhex(entry), 0, 1_800_000_000, key_of("s0"))
         signature = base64.b64encode(word.signature).decode()
@@ -168,6 +176,8 @@ def lost_or_twice(folder: Path, service: Service) -> str:
     receipt = folder / "a.txt.receipt.json"
     if service.entries != {read_receipt(receipt.read_bytes()).entry.hex()}:
         return f"the service was asked for {len(service.entries)} entries"
+    if service.unproved:
+        return "the service was asked before the proof was there"
     verdict = verify_receipt(receipt, folder / "event.toml", file=folder / "a.txt")
     if (verdict.outcome, verdict.covers) != ("in time", "the file") or not verdict.collected_s:
         return f"the receipt proves: {verdict}"
@@ -175,7 +185,7 @@ def lost_or_twice(folder: Path, service: Service) -> str:
     if anew != {read_keep(folder / "a.txt.keep.anew").sealed.sha256}:
         return f"{len(anew)} ciphertexts were sealed anew"
     names = {path.name for path in folder.iterdir()}
-    ours = {"a.txt", "a.txt.keep", "a.txt.keep.anew", receipt.name, "event.toml"}
+    ours = {"a.txt", "a.txt.keep", "a.txt.keep.anew", "a.txt.proof", receipt.name, "event.toml"}
     left = names - ours - {"said", "hits", "counts"}
     # What a process that was killed was writing stays beside.
     left = {name for name in left if not name.endswith(".tmp")}
@@ -186,6 +196,8 @@ def prepare(folder: Path, service: Service) -> None:
     """Make a person's folder."""
     service.entries.clear()
     service.held.clear()
+    service.unproved.clear()
+    service.proof = folder / "a.txt.proof"
     (folder / "a.txt").write_bytes(b"mine" * 50_000)
     (folder / "event.toml").write_bytes(service.data)
 

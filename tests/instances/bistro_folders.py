@@ -72,6 +72,8 @@ class HandedIn:
         header: bytes | None = None,
     ) -> None:
         fields = {"event": event.id.hex(), "name": name}
+        if event.has_proofs:
+            fields["content"] = event.content
         if ticket is not None:
             fields["ticket"] = ticket.to_bytes(16, "big").hex()
             if signature is None:

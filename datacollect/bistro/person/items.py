@@ -22,10 +22,9 @@ from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.event.tickets import owned
 from datacollect.bistro.formats.log.content import SECRET_BYTES, content_digest, header_bytes
 from datacollect.bistro.formats.log.entry import SALT_BYTES, Commitment
-from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX, proof_of_content
+from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
 from datacollect.bistro.formats.sealing.keep import (
-    MODE,
     SUFFIX,
     FileVersion,
     Kept,
@@ -34,6 +33,7 @@ from datacollect.bistro.formats.sealing.keep import (
     read_keep,
 )
 from datacollect.bistro.formats.sealing.sealed import Inner
+from datacollect.bistro.person.showing import save_proof
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import document_name, naming_unread, read_bytes, written_durably
 from datacollect.files.units import format_bytes
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.tickets import Ticket
-    from datacollect.bistro.formats.receipt.content_proof import ContentProof
 
 RECEIPT_SUFFIX, ANEW_SUFFIX = ".receipt.json", ".anew"
 # Of a file's name, where the system does not say.
@@ -94,15 +93,6 @@ class Item:
         return os.path.lexists(self.proof)
 
     @property
-    def what_the_proof_shows(self) -> str:
-        """What is said where a proof was written."""
-        return (
-            f"{document_name(self.proof)} shows, beside the receipt and the file, that this file "
-            "is what was handed in; whoever sees it can test guesses of what is in the file; until "
-            "that is collected it shows only that the file existed"
-        )
-
-    @property
     def damage(self) -> str:
         """What is said where the ciphertext in the ``.keep`` is damaged."""
         return (
@@ -130,41 +120,6 @@ class Item:
         """
         with written_durably(self.receipt) as beside:
             beside.write_bytes(receipt.data)
-
-    def save_proof(self, kept: Kept, entry: bytes) -> bool:
-        """Have the proof on the disk, if there is one; return whether it was written just now.
-
-        It says nothing that the ``.keep`` does not: what an earlier start has not written, or
-        somebody has lost, is made again.
-
-        Raises
-        ------
-        ProblemError
-            Something else stands in its place.
-        NotWrittenError
-            It cannot be written.
-        """
-        proof = proof_of_content(entry, kept.inner)
-        if proof is None:
-            return False
-        with naming_unread(self.proof):
-            if self.has_proof:
-                _require_proof(self, proof)
-                return False
-        with written_durably(self.proof) as beside:
-            # Who reads it can test guesses of the file: to be shown by its owner alone.
-            beside.touch(MODE)
-            beside.write_bytes(proof.data)
-        return True
-
-
-def _require_proof(item: Item, proof: ContentProof) -> None:
-    name = document_name(item.proof)
-    if read_bytes(item.proof) != proof.data:
-        raise ProblemError(
-            f"{name}: is not the proof of {document_name(item.keep)}; move it elsewhere, or name "
-            "another folder with -o"
-        )
 
 
 @dataclass(frozen=True)
@@ -291,7 +246,7 @@ def kept_item(
     kept = _kept(item, event, event_data, ticket)
     with _alone(item):
         receipt = _receipt(item, commitment_of(kept, event))
-        item.save_proof(kept, receipt.entry)
+        save_proof(item.proof, kept, receipt.entry)
         yield kept, receipt
 
 

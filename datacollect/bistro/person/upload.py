@@ -23,6 +23,7 @@ from datacollect.bistro.person.delivering import NOT_SENT, Delivery
 from datacollect.bistro.person.driving import Driver
 from datacollect.bistro.person.instants import both_clocks, utc_text
 from datacollect.bistro.person.items import Item, Refused, items_of, kept_item, require_ticket
+from datacollect.bistro.person.showing import what_it_shows
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.files.units import counted, format_duration
@@ -248,7 +249,7 @@ def upload(
     if into is not None:
         _make_folder(Path(into))
     items = items_of([files] if isinstance(files, str | PathLike) else files, into)
-    if any(isinstance(item, Item) and not item.keep.exists() for item in items):
+    if any(isinstance(item, Item) and not item.is_kept for item in items):
         report(_until(found))
     folder = _first_taken(items).keep.parent if into is None else into
     saved = Saved(found, event, folder)
@@ -314,7 +315,7 @@ def _begun(
         except ProblemError as error:
             return Refused(item.name, error)
         if not had_proof and item.has_proof:
-            report(item.what_the_proof_shows)
+            report(what_it_shows(item.proof))
         order = random.sample(range(len(event.services)), len(event.services))
         now_s = time.monotonic()
         core = HandingIn(event, receipt, order, now_s, PATIENCE_S)

@@ -117,20 +117,19 @@ class Verdict:
         clock_text : callable
             Writes an instant as people are to read it.
         """
-        what = name if name is not None else "what the receipt is of, nobody knows what,"
+        what = "what the receipt is of, nobody knows what," if name is None else name
         if self.is_the_one is False:
-            return (
-                f"{what} is not what was handed in, or was changed since: nothing is proved of it"
-            )
+            why = "is not what was handed in, or was changed since"
+            return f"{what} {why}: nothing is proved of it."
         if self.time_s is None:
-            return f"nothing is proved of {what.rstrip(',')}: no time counts"
-        when = f"by {clock_text(self.time_s)}"
-        deadline = clock_text(self.deadline_s)
+            return f"nothing is proved of {what.rstrip(',')}: no time counts."
+        when, deadline = clock_text(self.time_s), clock_text(self.deadline_s)
         timely = "in time" if self.is_in_time else f"late: the deadline was {deadline}"
         if self.collected_s is None:
-            return f"{what} existed {when}, {timely}; nothing here proves that it was collected"
+            unsaid = "nothing here proves that it was collected"
+            return f"{what} existed by {when}, {timely}; {unsaid}."
         collected = clock_text(self.collected_s)
-        return f"{what} was handed in {when}, {timely}, and collected by {collected}"
+        return f"{what} was handed in by {when}, {timely}, and collected by {collected}."
 
 
 def verify(
