@@ -23,6 +23,7 @@ A_BISTRO, DESTINATION, A_WITNESS, A_SERVICE = (
     "a service",
 )
 ORGANISER, A_PERSON, ANYBODY = "the organiser", "a person", "anybody"
+SHOWN = "who is shown a proof"
 THIEF = "who has stolen a ticket that was revoked since"
 HOLDER = "somebody with a ticket, or a service"
 WITH_RECEIPT = "somebody with a ticket and another's receipt"
@@ -39,6 +40,7 @@ CORE, COSTS = "upload_server/test_core.py", "upload_server/test_costs.py"
 KEEPING, STRANGERS = "upload_server/test_keeping.py", "upload_server/test_strangers.py"
 TUS, AMENDING = "upload_server/test_tus.py", "upload_server/test_amending.py"
 AUDIT, LOGS = "auditor/test_whole_event.py", "auditor/test_hostile_logs.py"
+PROOF, SHOWING = "formats/receipt/test_content_proof.py", "person/test_showing.py"
 PUSH, UPLOAD = "person/test_push.py", "person/test_upload_to_bistros.py"
 TIMES, BRINGING = "destination/run/test_log_times.py", "destination/run/test_bringing.py"
 SERVICE_CORE, WISH = "log_service/test_core.py", "formats/receipt/test_upload_wish.py"
@@ -234,6 +236,25 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     (A_PERSON, "reserves all room, and sends nothing"): (
         f"{CORE}::test_one_ticket_does_not_reserve_all_room_without_a_byte",
         f"{CORE}::test_who_sends_nothing_gives_way_to_who_would_be_refused",
+    ),
+    (
+        A_PERSON,
+        "shows another file than was handed in, a changed proof, or the proof of another receipt",
+    ): (
+        f"{PROOF}::test_each_changed_file_is_refused",
+        f"{PROOF}::test_each_flipped_byte_of_a_proof_is_refused",
+        f"{PROOF}::test_a_proof_opens_no_other_receipt",
+        f"{SHOWING}::test_a_proof_of_another_receipt_is_named_with_both_entries",
+    ),
+    (SHOWN, "tests guesses of what is in the file"): (
+        f"{PROOF}::test_what_a_proof_shows_tests_guesses_of_the_file_and_not_of_name_or_ticket",
+        f"{SHOWING}::test_it_is_on_the_disk_for_its_owner_alone_before_anybody_is_asked",
+    ),
+    (
+        SHOWN,
+        "looks for the file's name, whose it is, or what else that person has handed in",
+    ): (
+        f"{PROOF}::test_two_proofs_of_one_person_share_nothing_and_name_neither_file_nor_ticket",
     ),
     (THIEF, "hands in with it, by a ticket of his own or a bistro that lies"): (
         "destination/run/test_event_run.py::test_a_stolen_ticket_seals_nothing_that_another_pushes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
@@ -34,6 +35,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.event.amendments import Amendment, amended
 from datacollect.bistro.formats.event.tickets import Admitted
+from datacollect.bistro.formats.log.content import header_bytes
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
@@ -191,6 +193,47 @@ def test_a_header_that_is_none_is_refused(opener, north, header):
     upload = HandedIn(EVENT, header=header)
     north.segment((upload.entry, 0, upload.sealed))
     assert opener.open(opening_of(upload)).why == OTHER_CONTENT
+
+
+def test_a_name_or_ticket_that_was_not_committed_to_is_refused(opener, north):
+    """They are committed to apart: inside the seal each of them must be the one."""
+    mine, event = HandedIn(EVENT), EVENT.id.hex()
+    fields = {"content": EVENT.content, "event": event, "name": "return.pdf"}
+    headers = (
+        fields | {"name": "other.pdf"},
+        fields | {"ticket": "00" * 16},
+        {"event": event, "name": "return.pdf"},
+    )
+    for number, header in enumerate(headers):
+        other = HandedIn(EVENT, header=header_bytes(header))
+        north.segment((mine.entry, 0, other.sealed))
+        part = (number, 0, 0, len(other.sealed))
+        assert opener.open(opening_of(mine, part, data=other.sealed)).why == OTHER_CONTENT
+    north.segment((mine.entry, 0, mine.sealed))
+    assert opener.open(opening_of(mine, (3, 0, 0, len(mine.sealed)))).why == ""
+
+
+def test_a_header_of_before_there_were_proofs_is_collected_as_ever(opener, north):
+    """Whoever sealed by an older program has committed to it as a whole."""
+    older = HandedIn(EVENT, header=header_bytes({"event": EVENT.id.hex(), "name": "return.pdf"}))
+    north.segment((older.entry, 0, older.sealed))
+    assert opener.open(opening_of(older)).why == ""
+
+
+@pytest.mark.parametrize(
+    "more", [b"", b"}", b'"event":"00"}', b'"event":null,"name":7,"ticket":[]}', b'"name":"a"} ']
+)
+def test_a_header_that_says_its_parts_are_apart_and_lacks_them_does_not_open(opener, north, more):
+    """No honest program can seal it: it is put together here, for the destination's key."""
+    header = b'{"content":"datacollect-content/2",' + more
+    told = {"header": header.decode(), "secret": "00" * 32, "ticket_signature": None}
+    head = json.dumps(told).encode()
+    plain = b"datacollect-sealed/2\n" + len(head).to_bytes(4, "big") + head + b"income"
+    recipients = [pyrage.x25519.Recipient.from_str(each) for each in EVENT.recipients]
+    data, upload = pyrage.encrypt(plain, recipients), HandedIn(EVENT)
+    north.segment((upload.entry, 0, data))
+    assert opener.open(opening_of(upload, data=data)).why == DOES_NOT_OPEN
+    assert files_in(opener.into) == []
 
 
 def test_a_tickets_signature_must_be_inside(opener, north, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import stat
@@ -161,13 +160,27 @@ def test_a_proof_of_another_receipt_is_named_with_both_entries(here, capsys):
 
 
 def test_it_is_on_the_disk_for_its_owner_alone_before_anybody_is_asked(here, monkeypatch):
-    written = []
-    real = os.replace
-    monkeypatch.setattr("os.replace", lambda *given: (written.append(given[1]), real(*given)))
-    item, receipt = sealed()
-    assert stat.S_IMODE(item.proof.stat().st_mode) == 0o600
-    assert read_content_proof(item.proof.read_bytes()).entry == receipt.entry
-    assert not item.receipt.exists()
+    """What asks finds it; and who writes it says what showing it reveals."""
+    seen, told = [], []
+
+    def ask(driver, _):
+        seen.append(stat.S_IMODE((here / "a.txt.proof").stat().st_mode))
+        for core in driver._cores:
+            core.wake_s = None
+
+    monkeypatch.setattr("datacollect.bistro.person.driving.Driver.run", ask)
+    monkeypatch.setattr("datacollect.bistro.http.published.fan_out", lambda *_: {})
+    [file] = dc.upload("a.txt", "event.toml", ticket="my.ticket", tell=told.append).files
+    assert seen[0] == 0o600
+    assert (file.proof, file.receipt) == ("a.txt.proof", None)
+    assert read_content_proof((here / "a.txt.proof").read_bytes()).entry.hex() == file.entry
+    [said] = [text for text in told if text.startswith("a.txt.proof")]
+    assert "whoever sees it can test guesses of what is in the file" in said
+    assert "until that is collected it shows only that the file existed" in said
+    # Once: the second start has not written it.
+    told.clear()
+    dc.upload("a.txt", "event.toml", tell=told.append)
+    assert not [text for text in told if text.startswith("a.txt.proof")]
 
 
 def test_what_was_killed_before_it_was_written_or_lost_since_is_made_again(here):
@@ -186,9 +199,6 @@ def test_what_was_killed_before_it_was_written_or_lost_since_is_made_again(here)
 def test_a_full_disk_is_said_before_anybody_is_asked_and_the_same_command_goes_on(
     here, monkeypatch, capsys
 ):
-    class FullError(OSError):
-        pass
-
     real = type(here).write_bytes
 
     def full(path, data):

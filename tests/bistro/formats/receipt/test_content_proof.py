@@ -169,7 +169,7 @@ def test_a_proof_of_another_event_opens_nothing():
     assert not shows_by_the_page(copied.proof.data, copied.receipt)
 
 
-def test_two_proofs_of_one_person_have_nothing_in_common_and_name_neither_file_nor_ticket():
+def test_two_proofs_of_one_person_share_nothing_and_name_neither_file_nor_ticket():
     """Same ticket, name and file, another secret: no digits of one stand in the other."""
     again = HandedIn(secret=b"s" * 32)
     one, other = (json.loads(each.proof.data) for each in (MINE, again))
