@@ -16,7 +16,7 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
 LISTED_COMMANDS = {
     "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
     "verify": (
-        "Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
+        "Say what a receipt proves, offline: which file, by when, and whether it was collected."
     ),
     "audit": (
         "Read all that was signed in an event; say what became of every entry, and who has lied."

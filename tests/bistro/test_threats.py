@@ -253,9 +253,7 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     (
         SHOWN,
         "looks for the file's name, whose it is, or what else that person has handed in",
-    ): (
-        f"{PROOF}::test_two_proofs_of_one_person_share_nothing_and_name_neither_file_nor_ticket",
-    ),
+    ): (f"{PROOF}::test_two_proofs_of_one_person_share_nothing_and_name_neither_file_nor_ticket",),
     (THIEF, "hands in with it, by a ticket of his own or a bistro that lies"): (
         "destination/run/test_event_run.py::test_a_stolen_ticket_seals_nothing_that_another_pushes",
         f"{WISH}::test_who_was_revoked_pushes_nothing_that_a_log_held_later",

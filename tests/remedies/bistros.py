@@ -458,9 +458,14 @@ EXAMPLES = [
         with_files(VERIFY),
     ),
     Example(
-        "nothing tells that it was sealed: put its {} beside it, which `datacollect upload` has",
+        "beside it, which `datacollect upload` has written, or name the first with --proof",
+        with_files(f"{VERIFY} --file a.txt", a__txt__keep=None, a__txt__proof=None),
         with_files(f"{VERIFY} --file a.txt", a__txt__keep=None),
-        with_files(f"{VERIFY} --file a.txt"),
+    ),
+    Example(
+        "`datacollect upload` has written one beside the receipt",
+        with_files(f"{VERIFY} --file a.txt --proof a.txt.proof", a__txt__proof=b"[]"),
+        with_files(f"{VERIFY} --file a.txt --proof a.txt.proof"),
     ),
     Example(
         "; `datacollect audit EVENT.toml --log` writes one",

@@ -36,9 +36,9 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Say what a receipt proves: which file, by when, collected or not.
+    """Say what a receipt proves, offline: which file, by when, and whether it was collected.
 
-    It needs no network. Exit 0: in time; 1: late or not proved.
+    Exit 0: in time; 1: late or not proved.
     """
     from datacollect.bistro.formats.event.file import read_event
     from datacollect.bistro.person.instants import utc_text

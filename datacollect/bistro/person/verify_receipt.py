@@ -81,7 +81,7 @@ def verify_receipt(
     if amendments is not None:
         changes = read_amendments(read_bytes(amendments), read.id, document_name(amendments))
     if proof is not None and file is None:
-        raise ProblemError("a proof shows which file was handed in; give the file, too")
+        raise ProblemError("a proof shows which file was handed in; give that file, too")
     given = _Given(Path(receipt), None if proof is None else Path(proof), found, read)
     shown = _Shown() if file is None else _shown(Path(file), given)
     return verify(

@@ -156,7 +156,7 @@ def test_a_proof_of_another_receipt_is_named_with_both_entries(here, capsys):
     assert f"a.txt.proof: is of entry {second.entry.hex()}" in said
     code, said = verified(capsys, "a.txt.receipt.json", "--proof", "a.txt.proof")
     assert code == 2
-    assert "a proof shows which file was handed in; give the file, too" in said
+    assert "a proof shows which file was handed in; give that file, too" in said
 
 
 def test_it_is_on_the_disk_for_its_owner_alone_before_anybody_is_asked(here, monkeypatch):

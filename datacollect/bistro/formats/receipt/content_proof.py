@@ -36,7 +36,7 @@ PROOF = Document(
         Field("name", Hex(), "Code of the file's name.", required=True),
         Field("ticket", Hex(), "Code of the ticket's number.", required=True),
     ),
-    remedy="`datacollect upload` writes one",
+    remedy="`datacollect upload` has written one beside the receipt",
 )
 
 
