@@ -149,7 +149,7 @@ def predicted_on_one_machine(profile: HostProfile) -> float:
     assert len(found) == len(costs), profile.refused
     s_per_byte = sum(cost.s_per_byte() for cost in found) / parts.processors
     seen, disk = parts.rate(TLS), parts.rate(DISK)
-    if seen is not None and parts.processors == 2:
+    if seen is not None and seen.at_once > 1 and parts.processors == 2:
         s_per_byte = max(s_per_byte, 1 / seen.bytes_per_s + found[-1].s_per_byte() / 2)
     return min(1 / s_per_byte, math.inf if disk is None else disk.bytes_per_s)
 
