@@ -73,7 +73,7 @@ class Held:
         if not is_free:
             self.close()
             raise ProblemError(
-                f"{folder}: another process is at work there; end it first, or name another folder"
+                f"{folder}: another process is using it; stop it first, or name another folder"
             )
 
     def close(self) -> None:

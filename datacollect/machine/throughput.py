@@ -234,7 +234,7 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
     Raises
     ------
     ProblemError
-        A need makes no sense, or something was not measured.
+        A need is not valid, or something was not measured.
     """
     needs = _checked(parts, needs)
     costs = _costs(parts, needs, place)

@@ -87,7 +87,7 @@ def daily_hours(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     if hours is None:
         return None
     if values["periods_s"] is not None:
-        raise ProblemError("periods_s and daily_periods exclude each other; give one of them")
+        raise ProblemError("periods_s and daily_periods cannot be combined; give one of them")
     padded_hours = [padded(hour) for hour in hours]
     for i, (one, two) in enumerate(pairwise(padded_hours)):
         if two <= one:

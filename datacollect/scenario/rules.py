@@ -88,7 +88,7 @@ def _check_estimates(estimates: Mapping[str, Any]) -> None:
     for i, wire in enumerate(estimates["shared"] or ()):
         if wire["bandwidth_bytes_per_s"] is not None and wire["connections"] is not None:
             raise ProblemError(
-                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections exclude each other; "
+                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections cannot be combined; "
                 "give one of them, or none for the wire's rate"
             )
 
@@ -116,7 +116,7 @@ def _check_method(method: Mapping[str, Any]) -> None:
         connections_per = _connections_per(method)
     shapes = [key for key in ("slot_s", "scaled_slot_s", "chunk_s") if method[key] is not None]
     if len(shapes) > 1:
-        raise ProblemError(f"method: {' and '.join(shapes)} exclude each other; give one of them")
+        raise ProblemError(f"method: {' and '.join(shapes)} cannot be combined; give one of them")
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")

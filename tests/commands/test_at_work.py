@@ -131,7 +131,7 @@ def test_twice_verbose_says_which_programs_were_solved(capsys):
 def test_quiet_and_verbose_exclude_each_other(capsys):
     code, out, err = call_in("plan", capsys, "--quiet", "-v")
     assert (code, out) == (2, "")
-    assert "-v and --quiet exclude each other; give one of them" in err
+    assert "-v and --quiet cannot be combined; give one of them" in err
 
 
 @pytest.mark.usefixtures("here")
@@ -205,12 +205,12 @@ def test_how_far_a_manifest_is_counts_bytes_and_files(tmp_path, capsys, monkeypa
 
 # Where each command is interrupted, and what it says is kept and to be done.
 BROKEN_OFF = {
-    "plan": ("methods.choice._planned", "nothing was written, and the same command begins again; "),
+    "plan": ("methods.choice._planned", "nothing was written, and the same command starts again; "),
     "compare": ("methods.comparison.plan", "nothing was written, and the same command begins"),
     "advise": ("explanation.advise.advise", "nothing was written, and the same command begins"),
     "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
-    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins again"),
-    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins again"),
+    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command starts again"),
+    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command starts again"),
     "estimate": ("measurement.reading.read_measurements", "nothing was written, and the same"),
     "manifest": (
         "exports.inventory.stream_manifest",
@@ -221,10 +221,10 @@ BROKEN_OFF = {
     "explain": ("explanation.explain.explain", "nothing was written, and the same command begins"),
     "front": (
         "methods.money_front.front",
-        "nothing was written, and the same command begins again",
+        "nothing was written, and the same command starts again",
     ),
     "simulate": ("scenario.carry_out.carry_out", "nothing was written, and the same command"),
-    "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command goes on"),
+    "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command continues"),
     "report": ("study.report.report.report", "nothing was written, and the same command begins"),
 }
 
@@ -276,7 +276,7 @@ def test_whoever_breaks_off_while_it_reads_hears_of_no_search(name, here, capsys
     with pytest.raises(SystemExit):
         call_in(name, capsys, "--quiet")
     said = capsys.readouterr().err
-    assert said == "interrupted; nothing was written, and the same command begins again\n"
+    assert said == "interrupted; nothing was written, and the same command starts again\n"
 
 
 @pytest.mark.parametrize("name", [name for name in AT_WORK if name != "sweep"])
@@ -386,7 +386,7 @@ def test_a_manifest_goes_on_where_it_was(sent, tmp_path, capsys, monkeypatch):
     command = ["manifest", str(folder), "-o", str(table)]
     with pytest.raises(SystemExit):
         main.run(command)
-    assert "; what is hashed is noted, and the same command goes on\n" in capsys.readouterr().err
+    assert "; what is hashed is noted, and the same command continues\n" in capsys.readouterr().err
     assert not table.exists()
     assert main.run(command) == 0
     assert len(read) == 4

@@ -139,7 +139,7 @@ EXAMPLES = [
         lambda: read(None, FORECAST, daily_periods=BY_DAY, start=START),
     ),
     Example(
-        "periods_s and daily_periods exclude each other; give one of them",
+        "periods_s and daily_periods cannot be combined; give one of them",
         lambda: read(None, FORECAST, daily_periods=BY_DAY, periods_s=[0, 60], start=START),
         lambda: read(None, FORECAST, periods_s=[0, 60], start=START),
     ),

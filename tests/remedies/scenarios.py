@@ -163,7 +163,7 @@ EXAMPLES = [
     ),
     *(
         Example(
-            "bandwidth_bytes_per_s and connections exclude each other; give one of them, or none",
+            "bandwidth_bytes_per_s and connections cannot be combined; give one of them, or none",
             estimates(shared=[SHARED]),
             estimates(shared=[{key: SHARED[key] for key in keys}]),
         )

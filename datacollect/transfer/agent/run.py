@@ -279,8 +279,8 @@ def _listener(config: AgentConfig) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ProblemError(
-            f"{where}: {error.strerror}; stop what listens there, or choose another port; port 0 "
-            "is any free one"
+            f"{where}: {error.strerror}; stop the program that listens there, or choose another "
+            "port; port 0 is any free one"
         ) from None
     except BaseException:
         listener.close()

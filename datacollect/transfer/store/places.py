@@ -104,13 +104,13 @@ class Places(PathLookup):
             )
         if found.kind is PathKind.MOUNT:
             return Taken(
-                f"{found.at} is a file system of its own, and no file can be renamed into it: "
+                f"{found.at} is a file system of its own, so no file can be renamed into it: "
                 f"unmount it, or mount it at {source} itself"
             )
         if found.at == source:
             return Taken(
                 f"{source} is {found.kind.value} where the folder of this source belongs; links "
-                "are not followed: move it away, or mount there what it is to lead to"
+                "are not followed: move it away, or mount its target there"
             )
         if found.at != f"{source}/{path}":
             return self._judged_above(found, number, source)

@@ -435,7 +435,7 @@ def test_patience_ends(tmp_path):
         other.token_for(by.agent.fingerprint, to.agent.fingerprint, "tcp", 1000, "C" * 21 + "A==")
         other.ask_lease(1, 60.0)
         row = measured(by, to, patience_s=0.5)
-        assert "the hosts are not to be had" in row["ended"]
+        assert "the hosts are not available" in row["ended"]
 
 
 def test_a_test_ends_when_its_operator_has_gone(tmp_path):

@@ -71,7 +71,7 @@ ERRORS = {
     "read-only": (
         apsw.ReadOnlyError("read-only"),
         "it, or its disk, is read-only",
-        "let this user write there, or mount it so",
+        "give this user permission to write there, or mount it so",
     ),
 }
 
@@ -113,8 +113,8 @@ def test_sqlite_errors_are_told_apart(tmp_path):
     errors = StateErrors(path)
     for kind, word in (
         (apsw.FullError, "no room is left"),
-        (apsw.BusyError, "another program has its state open"),
-        (apsw.LockedError, "another program has its state open"),
+        (apsw.BusyError, "another program holds its state open"),
+        (apsw.LockedError, "another program holds its state open"),
         (apsw.ReadOnlyError, "read-only"),
         (apsw.CantOpenError, "unable"),
         (apsw.SQLError, "unable"),
@@ -158,7 +158,7 @@ REMEDIES = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room, or have the quota raised",
     errno.EIO: "mend the disk",
-    errno.EROFS: "have it mounted for writing",
+    errno.EROFS: "mount it for writing",
     errno.EMFILE: "ulimit -",
 }
 

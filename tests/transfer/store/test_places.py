@@ -46,7 +46,7 @@ def test_a_source_whose_folder_is_none_is_named(tmp_path, source, kind):
         (why,) = set(pulled.missing.values())
         assert why == (
             f"S is a {kind} where the folder of this source belongs; links are not followed: "
-            "move it away, or mount there what it is to lead to"
+            "move it away, or mount its target there"
         )
     assert not any(outside.iterdir())
 
@@ -160,7 +160,7 @@ def test_a_file_system_within_is_named_before_a_byte_moves(tmp_path, kind):
 mount(into / "S/a/b")
 pulled = pull(into, source)
 assert pulled.missing == {
-    "a/b/c": "S/a/b is a file system of its own, and no file can be renamed into it: "
+    "a/b/c": "S/a/b is a file system of its own, so no file can be renamed into it: "
     "unmount it, or mount it at S itself"
 }, pulled.missing
 assert pulled.n_bytes == 10

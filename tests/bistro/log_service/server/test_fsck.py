@@ -61,7 +61,8 @@ def test_fsck_accepts_what_is_published_and_nothing_else(tmp_path, fsck):
 
 
 def checked(world: World, fsck, limit_s: float = LIMIT_S) -> int:
-    """Return the exit code of `fsck`; 124 where it does not end: it asks again for what is wrong."""
+    """Return the exit code of `fsck`; 124 where it does not end: it asks again for what is "
+    "wrong."""
     command = [str(fsck), "-storage_url", world.services[0].url, "-ui=false"]
     command += ["-public_key", str(world.folder / "log.vkey"), "-logtostderr"]
     try:
