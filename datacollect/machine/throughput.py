@@ -1,4 +1,4 @@
-"""What a machine takes in, sends or passes on: a sum of costs, and the least of all limits."""
+"""Throughput of a machine that receives, sends or relays: a sum of costs, the least limit."""
 
 from __future__ import annotations
 

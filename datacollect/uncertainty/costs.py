@@ -1,4 +1,4 @@
-"""What costs a plan most certainty: links, hosts and assumptions, and what a test of each is worth.
+"""Causes of uncertainty in a plan: links, hosts, assumptions, and what a test is worth.
 
 A link costs what the ninth of ten scenarios gains if it carried in all of them what the plan counts
 on. A test of it is worth what a plan made with its result saves on average: links' rates of all
