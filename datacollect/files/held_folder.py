@@ -86,7 +86,7 @@ class Held:
 def _unusable(folder: Path, error: OSError) -> NotWrittenError:
     reason, remedy = refusal_of(error)
     return NotWrittenError(
-        f"{folder}: is no folder to write to: {reason}; {remedy or 'mend that'}, or name another",
+        f"{folder}: is no folder to write to: {reason}; {remedy or 'fix that'}, or name another",
         error.errno,
     )
 

@@ -119,14 +119,14 @@ def _check_method(method: Mapping[str, Any]) -> None:
         raise ProblemError(f"method: {' and '.join(shapes)} cannot be combined; give one of them")
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
-        raise ProblemError("method: total_streams and streams_as exclude each other; give one")
+        raise ProblemError("method: total_streams and streams_as cannot be combined; give one")
     if method["time_slot_s"] is not None:
         _check_time_slots(method)
     if method["replan_s"] is not None:
         _check_replanning(method)
     budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
     if len(budgets) > 1:
-        raise ProblemError("method: connections and connections_as exclude each other; give one")
+        raise ProblemError("method: connections and connections_as cannot be combined; give one")
     if method["as_many_times"] is not None:
         _check_times(method)
     moves, over_chains = connections_per == IN_ALL, method["relays"] == OVER_CHAINS

@@ -62,7 +62,7 @@ def relay() -> Figure:
         )
     _dots(above, at)
     above.text(0.2, -0.1, "60 GB", ha="left", va="top")
-    for row, (name, taken) in enumerate(minutes.items()):
+    for row, taken in enumerate(minutes.values()):
         below.barh(row, taken, color=(FAINT, GREEN)[row], height=0.6)
         below.text(taken + 1.5, row, f"{taken:.0f} min", va="center")
     below.set_yticks(range(len(minutes)), list(minutes))

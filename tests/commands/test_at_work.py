@@ -206,8 +206,14 @@ def test_how_far_a_manifest_is_counts_bytes_and_files(tmp_path, capsys, monkeypa
 # Where each command is interrupted, and what it says is kept and to be done.
 BROKEN_OFF = {
     "plan": ("methods.choice._planned", "nothing was written, and the same command starts again; "),
-    "compare": ("methods.comparison.plan", "nothing was written, and the same command begins"),
-    "advise": ("explanation.advise.advise", "nothing was written, and the same command begins"),
+    "compare": (
+        "methods.comparison.plan",
+        "nothing was written, and the same command starts again",
+    ),
+    "advise": (
+        "explanation.advise.advise",
+        "nothing was written, and the same command starts again",
+    ),
     "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
     "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command starts again"),
     "plot": ("pictures.plot.save_plot", "nothing was written, and the same command starts again"),
@@ -218,14 +224,20 @@ BROKEN_OFF = {
     ),
     "progress": ("problem.manifest.read_manifest", "nothing was written, and the same command"),
     "replan": ("methods.replanning.replan.replan", "nothing was written, and the same command"),
-    "explain": ("explanation.explain.explain", "nothing was written, and the same command begins"),
+    "explain": (
+        "explanation.explain.explain",
+        "nothing was written, and the same command starts again",
+    ),
     "front": (
         "methods.money_front.front",
         "nothing was written, and the same command starts again",
     ),
     "simulate": ("scenario.carry_out.carry_out", "nothing was written, and the same command"),
     "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command continues"),
-    "report": ("study.report.report.report", "nothing was written, and the same command begins"),
+    "report": (
+        "study.report.report.report",
+        "nothing was written, and the same command starts again",
+    ),
 }
 
 
@@ -447,4 +459,6 @@ def test_a_program_that_is_ended_by_a_signal_leaves_with_its_code(here):
         [sys.executable, "-c", text], cwd=here, capture_output=True, text=True, check=False
     )
     assert done.returncode == 143
-    assert done.stderr.startswith("terminated; nothing was written, and the same command begins")
+    assert done.stderr.startswith(
+        "terminated; nothing was written, and the same command starts again"
+    )

@@ -314,7 +314,7 @@ def test_verified_files_that_nobody_confirms_are_named_and_count_by_keep(tmp_pat
         capsys.readouterr()
         assert run(command) == 1
         said = capsys.readouterr()
-        assert "missing: W/0.bin: kept as it was verified" in said.out
+        assert "missing: W/0.bin: kept as verified" in said.out
         assert "note: W: 3 files are kept as they were verified" in said.err
         assert "('session has ended')" in said.err
         assert run(["status", into]) == 1

@@ -103,7 +103,7 @@ EXAMPLES = [
         lambda: read({"open": "20:00-06:00"}, start=START),
     ),
     Example(
-        "open and periods_s exclude each other; give daily_periods",
+        "open and periods_s cannot be combined; give daily_periods",
         lambda: read({"open": "20:00-06:00"}, FORECAST, start=START, periods_s=[0, 60]),
         lambda: read({"open": "20:00-06:00"}, FORECAST, start=START, daily_periods=BY_DAY),
     ),
@@ -156,7 +156,7 @@ EXAMPLES = [
         lambda: read({"uplink_bytes_per_s": HOURS}, start=START),
     ),
     Example(
-        "hours of the day and periods_s exclude each other; give daily_periods",
+        "hours of the day and periods_s cannot be combined; give daily_periods",
         lambda: read({"uplink_bytes_per_s": HOURS}, FORECAST, start=START, periods_s=[0, 60]),
         lambda: read({"uplink_bytes_per_s": HOURS}, FORECAST, start=START, daily_periods=BY_DAY),
     ),

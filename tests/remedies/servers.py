@@ -384,7 +384,7 @@ EXAMPLES = [
         "start again later", busy_at_once(30, 0.5), well(0.5), module="transfer.sources.web.pace"
     ),
     Example(
-        "or write a longer patience_s in [limits]",
+        "or set a longer patience_s in [limits]",
         first_asked_to_wait(1, 0.5),
         first_asked_to_wait(1, 5.0),
         module="transfer.sources.web.pace",

@@ -247,7 +247,7 @@ def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:
     name = getattr(error, "filename", None)
     where = "" if name is None else f" ({document_name(name)})"
     return TransferError(
-        f"agent {config.name!r} {what}: {reason}{where}; {remedy or 'mend that'} on its host, and "
+        f"agent {config.name!r} {what}: {reason}{where}; {remedy or 'fix that'} on its host, and "
         "start it again"
     )
 

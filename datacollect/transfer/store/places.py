@@ -54,7 +54,7 @@ class Places(PathLookup):
         """
         taken = self._judged(self.look(source, path), number, source, path, n_bytes)
         if taken is None and (why := self.folders.why_closed()) is not None:
-            return Taken(f"{why}; mend that, and start the same command again")
+            return Taken(f"{why}; fix that, and start the same command again")
         return taken
 
     def place(
@@ -83,7 +83,7 @@ class Places(PathLookup):
         except OSError as error:
             if error.errno in ABOUT_NAMES:
                 return (
-                    f"{source}/{path} cannot be written: {os.strerror(error.errno)}; mend that, "
+                    f"{source}/{path} cannot be written: {os.strerror(error.errno)}; fix that, "
                     "and start the same command again"
                 )
             raise
@@ -99,7 +99,7 @@ class Places(PathLookup):
             return None
         if found.kind is PathKind.CLOSED:
             return Taken(
-                f"{found.at} cannot be written: {found.why}; mend that, and start the same "
+                f"{found.at} cannot be written: {found.why}; fix that, and start the same "
                 "command again"
             )
         if found.kind is PathKind.MOUNT:

@@ -174,7 +174,7 @@ class Preparing:
             reason = os.strerror(error.errno or 0)
             return (
                 f"{name} is a file system of its own, and its unfinished files cannot be written "
-                f"there: {reason}; mend that, and start the same command again"
+                f"there: {reason}; fix that, and start the same command again"
             )
         return None
 

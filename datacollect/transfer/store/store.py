@@ -861,7 +861,7 @@ class Store:
         if error.errno not in CLOSED:
             raise error
         return (
-            f"{name}/{path} cannot be written: {os.strerror(error.errno)}; mend that, and start "
+            f"{name}/{path} cannot be written: {os.strerror(error.errno)}; fix that, and start "
             "the same command again"
         )
 

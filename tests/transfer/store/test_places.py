@@ -214,7 +214,7 @@ mount(into / "S")
 source.write("TOP", b"other")
 pulled = pull(into, source)
 assert list(pulled.missing) == ["top"], pulled.missing
-assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
+assert "treats it as 'TOP'" in pulled.missing["top"], pulled.missing
 """,
     )
 
@@ -230,7 +230,7 @@ def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path,
         listing.end()
         with closed(0o555, into / "S", into / "S/a"), as_nobody():
             store.prepare("S", UNIT, apart=False)
-        remedy = "cannot be written: Permission denied; mend that, and start the same command again"
+        remedy = "cannot be written: Permission denied; fix that, and start the same command again"
         whys = {entry.path: entry.why for entry in store.state.missing()}
         assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
         store.know("S")
@@ -248,4 +248,4 @@ def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypa
         as_nobody(),
     ):
         (found,) = displaced_files(Path(), state)
-    assert found.why == "S/a cannot be looked at: Permission denied; mend that"
+    assert found.why == "S/a cannot be examined: Permission denied; fix that"

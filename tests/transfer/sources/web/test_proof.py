@@ -369,7 +369,7 @@ def test_what_is_stored_packed_is_proved_by_its_hash_and_named_without(pulled, a
     files = {"a.gz": PACKED}
     with tiny_server(files, respond=stored_packed) as tiny:
         why = whys(pulled(tiny, paths_of(tiny)))["a.gz"]
-        assert "it is stored so; give the bytes and the sha256 of what is stored" in why
+        assert "it is stored that way; give the bytes and the sha256 of what is stored" in why
         answer = pulled(tiny, {"url": tiny.url, "manifest": manifest(tmp_path, files)})
     assert answer.complete, answer.missing
     assert arrived() == files
