@@ -173,7 +173,12 @@ def test_a_body_in_chunks_is_read():
         (206, {"Content-Range": "items 10-14/100"}, Worth.UNREADABLE, "items"),
         (206, {"Content-Range": "bytes 10-14/100", "Content-Length": "4"}, Worth.UNREADABLE, "4 b"),
         (206, {"Content-Range": "bytes 10-9/100", "Content-Length": "0"}, Worth.UNREADABLE, "10-9"),
-        (206, {"Content-Encoding": "gzip"}, Worth.REFUSED, "stored that way; give the bytes and the sha"),
+        (
+            206,
+            {"Content-Encoding": "gzip"},
+            Worth.REFUSED,
+            "stored that way; give the bytes and the sha",
+        ),
         (206, {"Content-Encoding": "gzip", "ETag": 'W/"v1"'}, Worth.REFUSED, "turn compression"),
         (206, {"Content-Encoding": "br", "Vary": "Accept-Encoding"}, Worth.REFUSED, "compression"),
         (200, {"Content-Length": "100"}, Worth.REFUSED, "whole files only"),
