@@ -36,7 +36,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Say what a receipt proves, offline: which file, by when, and whether it was collected.
+    """Show what a receipt proves, offline: which file, by when, and whether it was collected.
 
     Exit 0: in time; 1: late or not proved.
     """

@@ -1,4 +1,4 @@
-"""What a person shows: ``NAME.proof``, on the disk before anybody hears of the file."""
+"""Proofs for people to show, ``NAME.proof``: on the disk before anybody hears of the file."""
 
 from __future__ import annotations
 
