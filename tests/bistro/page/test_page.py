@@ -148,6 +148,7 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     assert kept.version.n_bytes == len(CONTENT)
     header = json.loads(kept.inner.header)
     assert header == {
+        "content": "datacollect-content/2",
         "event": world.event.id.hex(),
         "name": "Übung 1.txt",
         "ticket": header["ticket"],
