@@ -252,7 +252,8 @@ def test_what_is_removed_leaves_no_key_behind(context, world, both_bistros, pers
     wait_for_line(page, HELD)
     first = read_keep(saved(page, r"\.keep$", person))
     hand_in(page, person, person / "other.txt")
-    wait_for_line(page, HELD, 2)
+    wait_for_line(page, "does not count: of your files, other.txt")
+    wait_for_line(page, HELD)
     second = read_keep(saved(page, r"\.keep$", person))
     owners = [each.owner.seed.hex() for each in (first, second)]
     there = kept_in_the_browser(page)
@@ -589,7 +590,7 @@ def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
         wait_for_line(page, "is lost in this browser")
         (person / "other.txt").write_bytes(b"other")
         page.set_input_files("article input[type=file]", person / "other.txt")
-        wait_until(page, "document.querySelector('article .hint').textContent.includes('another')")
+        wait_until(page, "document.querySelector('article .note').textContent.includes('another')")
         context.unroute("**/tus/**")
         page.set_input_files("article input[type=file]", person / "Übung 1.txt")
         wait_for_line(page, HELD)
@@ -868,7 +869,7 @@ def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, per
     with page.expect_download() as waiting:
         page.keyboard.press("Space")
     assert waiting.value.suggested_filename.endswith(".receipt.json")
-    assert page.get_attribute("article .line", "role") == "status"
+    assert page.get_attribute("#said", "role") == "status"
     leave(page)
 
 
