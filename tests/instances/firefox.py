@@ -25,6 +25,8 @@ ANSWER_S = 120
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Space": " "}
 PREFERENCES = {
     "browser.shell.checkDefaultBrowser": False,
+    # Its panel would take the keys.
+    "browser.download.alwaysOpenPanel": False,
     "browser.download.folderList": 2,
     "datareporting.policy.dataSubmissionEnabled": False,
     # Pages of tests are left whatever they hold.
@@ -104,6 +106,8 @@ class Page:
         self._context = made["context"]
         self.keyboard = Keyboard(self)
         self.set_viewport_size(viewport)
+        # Keys go to the tab that is looked at.
+        self._ask("browsingContext.activate")
 
     def _ask(self, method: str, **params: object) -> dict:
         return self._session.ask(method, context=self._context, **params)
@@ -196,6 +200,7 @@ def firefox(language: str = "en", **preferences: object):
     with tempfile.TemporaryDirectory(prefix="firefox-") as folder:
         profile = Path(folder, "profile")
         profile.mkdir()
+        told["browser.download.dir"] = folder
         rows = [f'user_pref("{key}", {json.dumps(value)});\n' for key, value in told.items()]
         (profile / "user.js").write_text("".join(rows))
         log = Path(folder, "log")

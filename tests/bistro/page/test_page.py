@@ -388,6 +388,34 @@ def test_where_there_is_no_room_nothing_is_handed_in(context, world, person):
 
 
 @pytest.mark.slow
+def test_what_a_browser_says_of_its_room_is_tried_before_a_file_is_sealed(context, world, person):
+    """Private windows say that there is more than there is."""
+    (person / "large.bin").write_bytes(bytes(30_000_000))
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    room = {"origin": world.url, "quotaSize": 20_000_000}
+    session.send("Storage.overrideQuotaForOrigin", room)
+    page.goto(world.url)
+    page.evaluate("() => { navigator.storage.estimate = async () => ({ quota: 1e10, usage: 0 }); }")
+    page.evaluate(
+        """() => {
+            globalThis.told = [];
+            const place = document.querySelector("#said");
+            const look = () => told.push(place.textContent);
+            new MutationObserver(look).observe(place, { childList: true });
+        }"""
+    )
+    hand_in(page, person, person / "large.bin")
+    wait_until(page, "document.getElementById('refusal').textContent.includes('has no room')")
+    (fits,) = re.findall(r"takes 30 MB, and (\d+)[.\d]* MB fit in", page.text_content("#refusal"))
+    assert 0 < int(fits) < 20
+    assert any("has room for your file" in each for each in page.evaluate("told"))
+    assert not any("being sealed" in each for each in page.evaluate("told"))
+    assert lines(page) == []
+    assert not any(url.endswith("/commit") for url in context.asked)
+
+
+@pytest.mark.slow
 def test_german_is_spoken_to_who_speaks_it_and_to_who_chooses_it(browser, world):
     with browser.new_context(locale="de-AT", **CONTEXT) as context:
         page = opened(context, world)

@@ -321,8 +321,8 @@ async function freeBytes() {
 }
 
 async function requireRoom(nBytes) {
-  // Not thrown away when others need room; browsers may refuse.
-  await navigator.storage?.persist?.();
+  // Not thrown away when others need room. Browsers may refuse that; some ask people, which nothing waits for.
+  navigator.storage?.persist?.().catch(() => null);
   const free = await freeBytes();
   if (free < nBytes) throw new NoRoom(free);
 }

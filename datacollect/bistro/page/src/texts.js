@@ -46,7 +46,7 @@ export class Texts {
 
   bytes(n) {
     const i = Math.min(Math.floor(Math.log10(Math.max(n, 1)) / 3), 4);
-    const style = { style: "unit", unit: UNITS[i], unitDisplay: "short", maximumSignificantDigits: 3 };
+    const style = { style: "unit", unit: UNITS[i], unitDisplay: i ? "short" : "long", maximumSignificantDigits: 3 };
     return new Intl.NumberFormat(this.locale, style).format(n / 1000 ** i);
   }
 }
