@@ -11,8 +11,9 @@ export const isOut = ({ verdict }) => FINAL.includes(verdict?.word) && verdict.w
 // no other's ticket, or of which no time is proved, are not among them.
 export function places(items, standingOf, event) {
   const places = new Map();
-  for (const rows of Map.groupBy(items.filter(({ ticket }) => ticket), ({ ticket }) => ticket).values()) {
-    const proved = rows
+  for (const ticket of new Set(items.map((item) => item.ticket).filter(Boolean))) {
+    const proved = items
+      .filter((item) => item.ticket === ticket)
       .map((item) => ({ item, ...standingOf(item) }))
       .filter(({ time, isLate }) => time !== undefined && !isLate)
       .sort((a, b) => a.time - b.time || (a.entry < b.entry ? -1 : 1))
