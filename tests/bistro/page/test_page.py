@@ -859,7 +859,9 @@ def test_what_a_screen_reader_reads_of_the_card_comes_first_and_is_said_once(
         page.click("summary")
         assert page.evaluate("axe.run()")["violations"] == []
         title, name = "Not collected yet: look again later", "Übung 1.txt"
-        said = [line.strip("- ") for line in page.locator("main").aria_snapshot().splitlines()]
+        rows = page.locator("main").aria_snapshot().splitlines()
+        # The first one is the place itself; what has a colon is quoted.
+        said = [row.strip("- ").replace("'", "") for row in rows[1:]]
         assert said[0].startswith(f'status: "{name}: {title}. You were in time')
         assert said[1:4] == [
             'region "Your hand-in":',
