@@ -29,6 +29,7 @@ NO_MEASURED_DATA = (
     "no measured data here: set DATACOLLECT_DATA to a folder with skyplane/ and topologyzoo/"
 )
 NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMIUM to its path"
+NO_FIREFOX = "no Firefox here: apt install firefox-esr, or set DATACOLLECT_FIREFOX to its path"
 NO_ARIA2 = "no aria2 here: apt install aria2"
 NO_RCLONE = "no rclone here: apt install rclone"
 NO_RSYNC = "no rsync here: apt install rsync"
@@ -77,7 +78,7 @@ OTHER_PLATFORM = "digests of runs were recorded on another platform: here they h
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
 SKIPS_ALLOWED_IN_CI = (
-    *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
+    *(NO_MEASURED_DATA, NO_CHROMIUM, NO_FIREFOX, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
     *(NO_IPERF3, NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),

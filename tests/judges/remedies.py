@@ -60,7 +60,7 @@ class Template:
     @property
     def is_of_a_page(self) -> bool:
         """Whether a page says it; pages speak in whole sentences."""
-        return self.module.endswith(".js")
+        return self.module.endswith((".js", ".json"))
 
     @property
     def options(self) -> set[str]:
@@ -123,8 +123,10 @@ def texts() -> tuple[Template, ...]:
         for text in texts_in(source)
         if " " in text and not OTHER_LANGUAGES.match(text)
     }
+    beside = (("*.sh", SHELL), ("*.js", PAGE), ("texts/*.json", PAGE))
     return tuple(
-        found | dict.fromkeys([*_texts_beside("*.sh", SHELL), *_texts_beside("*.js", PAGE)])
+        found
+        | dict.fromkeys(text for names, quoted in beside for text in _texts_beside(names, quoted))
     )
 
 

@@ -92,12 +92,14 @@ def of_two_services(second):
 
 
 def page(*lines):
-    """Write the page of an event, and that of another into the same folder."""
+    """Write pages of one event or another, with one privacy notice or another."""
 
     def run():
         with in_new_folder() as folder:
             (folder / "e.toml").write_bytes(event_bytes())
             (folder / "f.toml").write_bytes(event_bytes(name="Another"))
+            (folder / "long.txt").write_text("We keep files. " * 2000)
+            (folder / "short.txt").write_text("See https://school.example/privacy.")
             for line in lines:
                 said = call(line)
             return said
@@ -408,6 +410,11 @@ EXAMPLES = [
         "exists already, and is another page's; --force overwrites it",
         page("event page e.toml -o out", "event page f.toml -o out"),
         page("event page e.toml -o out", "event page f.toml -o out --force"),
+    ),
+    Example(
+        "put the rest on a page of its own, and its address here",
+        page("event page e.toml -o out --privacy long.txt"),
+        page("event page e.toml -o out --privacy short.txt"),
     ),
     Example(
         "--force overwrites it, or name another folder",

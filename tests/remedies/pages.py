@@ -106,4 +106,5 @@ EXAMPLES = [
         "are not judged here; `datacollect verify` does that.", on_the_page("en"), by_the_command
     ),
     Example("nicht geprüft; das tut `datacollect verify`.", on_the_page("de"), by_the_command),
+    Example("jugés ici ; `datacollect verify` le fait.", on_the_page("fr"), by_the_command),
 ]

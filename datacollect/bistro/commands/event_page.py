@@ -22,6 +22,10 @@ def page(
         str | None,
         typer.Option("--amendments", metavar="FILE", help="What the organiser has changed."),
     ] = None,
+    privacy: Annotated[
+        str | None,
+        typer.Option("--privacy", metavar="FILE", help="Your privacy notice, a text."),
+    ] = None,
     check: Annotated[
         str | None,
         typer.Option("--check", metavar="PLACE", help="Compare a folder or URL with the page."),
@@ -39,7 +43,7 @@ def page(
     if (output is None) == (check is None):
         raise ProblemError("name a folder with -o, or a place to look at with --check")
     if check is not None:
-        differences = check_page(event_file, check, amendments)
+        differences = check_page(event_file, check, amendments, privacy=privacy)
         if as_json:
             emit_json({"place": check, "differences": differences})
         else:
@@ -48,7 +52,7 @@ def page(
                 emit_text(sentence, 2)
         return 1 if differences else 0
     assert output is not None
-    written = write_page(event_file, output, amendments, force=force)
+    written = write_page(event_file, output, amendments, privacy=privacy, force=force)
     if as_json:
         emit_json({"folder": output, "files": written.n_files, "cautions": list(written.cautions)})
         return 0

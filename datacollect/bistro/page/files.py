@@ -1,7 +1,7 @@
 """The files of an event's page: the same ones for the same event, so that anybody can compare them.
 
 The script is built beforehand, and is part of this package (`static`): its sources, and the lock
-file of what is in it, are in the folder `web` of the repository. Only the page itself is made for
+file of what is in it, are in the folder `src` beside it. Only the page itself is made for
 an event: it holds the event's file, and names those whom the script may speak to.
 """
 
@@ -13,6 +13,8 @@ import html
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from datacollect.bistro.page.privacy import with_privacy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +31,7 @@ SUMS = "SHA256SUMS"
 _NOT_IN_A_PAGE = "frame-ancestors 'none'"
 
 
-def page_files(event_data: bytes, event: Event) -> dict[str, bytes]:
+def page_files(event_data: bytes, event: Event, privacy: str | None = None) -> dict[str, bytes]:
     """Return the files of an event's page, by name.
 
     Parameters
@@ -38,6 +40,8 @@ def page_files(event_data: bytes, event: Event) -> dict[str, bytes]:
         All bytes of the event's file.
     event : Event
         The same, with the amendments that are known: the page may speak to the bistros they add.
+    privacy : str, optional
+        The organiser's privacy notice; without one the page has its own.
     """
     static = files("datacollect.bistro.page") / "static"
     taken = {name: (static / name).read_bytes() for name in (SCRIPT, STYLE, LICENCES)}
@@ -54,7 +58,8 @@ def page_files(event_data: bytes, event: Event) -> dict[str, bytes]:
         page = page.replace(f"@{name}@", html.escape(text))
     made = {
         **taken,
-        PAGE: page.encode(),
+        # The last one: what a notice says is no name of ours.
+        PAGE: with_privacy(page, privacy).encode(),
         EVENT_FILE: event_data,
         HEADERS: _as_nginx_has_them(headers_of(event)).encode(),
     }

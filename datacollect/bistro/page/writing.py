@@ -11,6 +11,7 @@ from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.receipt import read_amendments
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, headers_of, page_files
+from datacollect.bistro.page.privacy import read_privacy
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, not_made, read_bytes, written_durably
 from datacollect.net.http_asking import Asker
@@ -36,6 +37,7 @@ def write_page(
     into: str | PathLike[str],
     amendments: str | PathLike[str] | None = None,
     *,
+    privacy: str | PathLike[str] | None = None,
     force: bool = False,
 ) -> Written:
     """Write the page of an event, to be served as it is.
@@ -47,18 +49,20 @@ def write_page(
         Folder; made where it is absent.
     amendments : path-like, optional
         What the organiser has changed: the page may speak to the bistros that were added.
+    privacy : path-like, optional
+        The organiser's privacy notice, a text; without it the page has its own.
     force : bool
         Overwrite files that are there.
 
     Raises
     ------
     ProblemError
-        The event or the amendments cannot be read, the event is of an older kind, or another file
-        is there.
+        The event, the amendments or the notice cannot be read, the event is of an older kind, or
+        another file is there.
     NotWrittenError
         A file cannot be written.
     """
-    made = page_files(*_read_event(event, amendments))
+    made = page_files(*_read_event(event, amendments), _notice(privacy))
     folder = Path(into)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,6 +85,8 @@ def check_page(
     event: str | PathLike[str],
     place: str,
     amendments: str | PathLike[str] | None = None,
+    *,
+    privacy: str | PathLike[str] | None = None,
 ) -> list[str]:
     """Return how a page differs from what `write_page` writes; an empty list: not at all.
 
@@ -92,18 +98,18 @@ def check_page(
     event : path-like
     place : str
         The folder, or the URL at which it is served.
-    amendments : path-like, optional
+    amendments, privacy : path-like, optional
         As for `write_page`.
 
     Raises
     ------
     ProblemError
-        The event or the amendments cannot be read, or the event is of an older kind.
+        The event, the amendments or the notice cannot be read, or the event is of an older kind.
     TransferError
         The server does not answer.
     """
     data, found = _read_event(event, amendments)
-    made = page_files(data, found)
+    made = page_files(data, found, _notice(privacy))
     if not place.startswith(("https://", "http://")):
         return _compared(made, lambda name: _read(Path(place) / name))
     said: list[str] = []
@@ -123,6 +129,10 @@ def check_page(
             return made[name]
 
         return [*_compared(made, got), *said]
+
+
+def _notice(path: str | PathLike[str] | None) -> str | None:
+    return None if path is None else read_privacy(path)
 
 
 def _compared(made: dict[str, bytes], read: Callable[[str], bytes | None]) -> list[str]:

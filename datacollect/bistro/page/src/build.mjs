@@ -18,6 +18,7 @@ const { metafile } = await build({
   target: "es2022",
   charset: "utf8",
   legalComments: "none",
+  alias: { "url-parse": "./url.js" },
   metafile: true,
   outfile: join(into, "page.js"),
 });

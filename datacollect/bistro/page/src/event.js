@@ -47,6 +47,8 @@ export function readEvent(bytes) {
     content: tree.content === OPENED_CONTENT ? OPENED_CONTENT : undefined,
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
+    // So many of a ticket may count.
+    mostDrafts: tree.limits?.commitments_per_ticket ?? 10,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),
     witnesses: tree.witnesses.map((row) => readVerifierKey(row.vkey, OF_WITNESS)),
     verdicts: tree.verdicts && verdictsOf(tree.verdicts),

@@ -2,6 +2,7 @@
 // on one; when it goes, by a lock of the browser, another goes on from what is on the disk.
 import { hex, randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
+import { isOut } from "./drafts.js";
 import { amended, latest } from "./event.js";
 import { amendmentsOf, verdictOn } from "./services.js";
 import { isOfSameTicket, markOf } from "./marks.js";
@@ -21,11 +22,25 @@ import { sleep } from "./waiting.js";
 // After no bistro took it; between questions whether it was collected.
 const PUSH_AGAIN_S = 10;
 const VERDICT_AGAIN_S = 30;
+// The same of what is collected: another file may still take its place, until some time after the end.
+const COLLECTED_AGAIN_S = 300;
+const SETTLED_S = 3600;
 const DOES_NOT_OPEN = "does not open";
 // What age adds: a head for each recipient, 16 bytes for each 64 KiB.
 export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
 
 class Removed extends Error {}
+
+export class NoRoom extends Error {
+  constructor(free) {
+    super("no room");
+    this.free = free;
+  }
+}
+
+// What a receipt proves, by numbers: nothing, a time, that a server has the file, that it is collected.
+// Of receipts that older versions of this page have saved it is not known what they prove.
+const UNKNOWN = -1;
 
 // A page may stay open for days: a deadline may be moved meanwhile.
 const AMENDMENTS_MS = 300_000;
@@ -40,8 +55,8 @@ export class Handing {
     this.event = original;
     this.store = store;
     this.items = new Map();
-    // Whose receipts somebody has saved.
-    this.saved = new Set();
+    // Whose receipts somebody has saved, and what they proved then.
+    this.saved = new Map();
     // By item: what is under way in this tab, as `{ what, part }`.
     this.progress = new Map();
     // Null: no service has answered yet.
@@ -65,7 +80,8 @@ export class Handing {
   // Reads what is kept, and waits for its turn with each: another tab may be at work there, and go.
   async read() {
     const found = await this.store.items();
-    this.saved = (await this.store.said("saved")) ?? new Set();
+    const saved = (await this.store.said("saved")) ?? [];
+    this.saved = saved instanceof Set ? new Map([...saved].map((id) => [id, UNKNOWN])) : new Map(saved);
     this.items = new Map(found.sort((a, b) => a.created - b.created).map((item) => [item.id, item]));
     for (const item of this.items.values()) if (this.#hasMore(item)) this.#goOn(item.id);
     this.changed();
@@ -91,8 +107,8 @@ export class Handing {
   }
 
   // Seals a file, keeps it, and hands it in. Throws where it cannot be sealed or kept: nothing is
-  // committed then.
-  async handIn(file, ticket) {
+  // committed then. `begun` is told its id once it is among the items.
+  async handIn(file, ticket, begun) {
     const { id } = this.event;
     const salt = randomHex(32);
     const owner_seed = randomHex(32);
@@ -121,7 +137,9 @@ export class Handing {
     await this.#alone(item.id, async () => {
       await this.store.put(item);
       this.#kept(item);
+      begun(item.id);
       try {
+        await this.#tryRoom(item, file);
         Object.assign(item, await this.#sealed(item, file));
         if (item.size > this.event.mostBytes) throw new RangeError("too long");
       // Once for all: no retry, at whatever service, makes another entry of it.
@@ -134,6 +152,21 @@ export class Handing {
       await this.#save(item);
     });
     this.#goOn(item.id);
+  }
+
+  // The item, of this ticket, that already hands in these bytes and may count; undefined: there is none.
+  // Where the last one counts, only the last one is: an earlier one may be handed in again.
+  async sameAs(file, ticket) {
+    const items = [...this.items.values()].filter((item) => this.#mayCount(item, ticket));
+    for (const item of this.event.counts === "last" ? items.slice(-1) : items) {
+      if (item.bytes !== file.size) continue;
+      if ((await this.helper.ask({ digest: { blob: file, inner: item } })) === item.content_p) return item;
+    }
+  }
+
+  #mayCount(item, ticket) {
+    const isKept = ["sealed", "lost"].includes(item.state) && !this.standing(item).isLate;
+    return isKept && !isOut(item) && (item.ticket ?? null) === (ticket?.token ?? null);
   }
 
   // Seals the same file anew for an entry whose ciphertext is lost; false where it is another file.
@@ -165,7 +198,7 @@ export class Handing {
 
   async markSaved(id) {
     // Beside the item, which another tab may be working on.
-    this.saved.add(id);
+    this.saved.set(id, this.standing(this.items.get(id)).proves);
     await this.store.say("saved", this.saved);
     this.others.postMessage(id);
     this.changed();
@@ -182,17 +215,22 @@ export class Handing {
   // What is known of an item, for people and for what comes next.
   standing(item) {
     const { event } = this;
-    if (!item.ciphertext_sha256) return { entry: null };
+    if (!item.ciphertext_sha256) return { entry: null, proves: 0 };
     const entry = entryOf(item);
     const time = receiptTime(item.receipt, entry, event);
+    const holder = holderOf(item.receipt, item, event);
+    const collected = collectedTime(item.receipt.collected, entry, event);
     return {
       entry,
+      // What people can write down, and organisers find: the beginning of the entry.
+      code: `${entry.slice(0, 5)}\u00a0${entry.slice(5, 10)}`,
       time,
+      proves: time === undefined ? 0 : collected !== undefined ? 3 : holder ? 2 : 1,
       isLate: time !== undefined && time > latest(event),
       word: item.receipt.acknowledgements[0],
       nLogs: new Set(item.receipt.proofs.map((proof) => proof.split("\n\n")[1]?.split("\n")[0])).size,
-      holder: holderOf(item.receipt, item, event),
-      collected: collectedTime(item.receipt.collected, entry, event),
+      holder,
+      collected,
     };
   }
 
@@ -219,6 +257,16 @@ export class Handing {
     this.items.set(item.id, item);
     this.others.postMessage(item.id);
     this.changed();
+  }
+
+  // Writes so many bytes as the sealed file has, and removes them: what browsers say of their room, in
+  // private windows above all, is not so, and sealing takes minutes where this takes seconds.
+  async #tryRoom({ id, event }, file) {
+    const nBytes = sealedBytes(file.size);
+    this.#progressed(id, "room");
+    const order = { id, event, nBytes };
+    const fits = await this.helper.ask({ room: order }).finally(() => this.progress.delete(id));
+    if (fits < nBytes) throw new NoRoom(fits);
   }
 
   #sealed(item, file) {
@@ -294,6 +342,7 @@ export class Handing {
     const { url } = this.event.verdicts ?? {};
     const { entry } = this.standing(item);
     while (url && this.items.has(item.id) && this.#isUnsettled(item)) {
+      const isCollected = this.standing(item).collected !== undefined;
       try {
         const found = readVerdict(await verdictOn(url, entry, signal), entry, this.event);
         if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {
@@ -311,15 +360,17 @@ export class Handing {
       } catch {
         // Not yet, or not there now.
       }
-      await sleep(VERDICT_AGAIN_S);
+      await sleep(isCollected ? COLLECTED_AGAIN_S : VERDICT_AGAIN_S);
     }
   }
 
-  // Whether the destination may still say something else of it.
+  // Whether the destination may still say something else of it: also of what is collected, until the
+  // event is settled.
   #isUnsettled(item) {
     const { holder, collected } = this.standing(item);
     const isRefused = item.verdict?.word === "refused" && item.verdict.why !== DOES_NOT_OPEN;
-    return item.state === "sealed" && holder && collected === undefined && !isRefused;
+    const isSettled = collected !== undefined && this.clock.now() > this.event.collectUntil + SETTLED_S;
+    return item.state === "sealed" && holder && !isSettled && !isRefused;
   }
 }
 

@@ -1,10 +1,18 @@
-// The cards of what was handed in: how far each is, in one line of plain words.
+// The cards of what was handed in: whether that is done, what is left to do, and what is proved. The
+// newest one stands on top of the page, the others below the form.
+import { places } from "./drafts.js";
 import { keepOf } from "./keep.js";
+import { lineOf } from "./lines.js";
 import { receiptFile } from "./receipt.js";
 
+const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–" };
+
 export class Items {
-  constructor(place, handing) {
-    this.place = place;
+  // `now`, `before`: where the newest one goes, and the others; `said` tells those who cannot see.
+  constructor(now, before, said, handing) {
+    this.now = now;
+    this.before = before;
+    this.said = said;
     this.handing = handing;
     this.cards = new Map();
   }
@@ -19,37 +27,74 @@ export class Items {
   }
 
   #isUnsaved(item) {
-    return item.receipt.proofs.length > 0 && !this.handing.saved.has(item.id);
+    return item.receipt.proofs.length > 0 && !this.handing.saved.get(item.id);
+  }
+
+  // Brings an item's card before people's eyes, with a word about it.
+  show(id, text = "") {
+    for (const [each, { note }] of this.cards) set(note, each === id ? text : "");
+    const { root } = this.cards.get(id);
+    root.focus({ preventScroll: true });
+    root.scrollIntoView({ block: "start" });
   }
 
   draw(texts) {
     this.texts = texts;
+    const { handing } = this;
     for (const [id, card] of this.cards) {
-      if (this.handing.items.has(id)) continue;
+      if (handing.items.has(id)) continue;
       card.root.remove();
       this.cards.delete(id);
     }
-    for (const item of this.handing.items.values()) {
-      if (!this.cards.has(item.id)) {
-        const card = this.#newCard(item.id);
-        this.cards.set(item.id, card);
-        this.place.prepend(card.root);
+    const items = [...handing.items.values()];
+    const standings = new Map(items.map((item) => [item.id, handing.standing(item)]));
+    this.places = places(items, (item) => standings.get(item.id), handing.event);
+    for (const item of items) {
+      if (!this.cards.has(item.id)) this.cards.set(item.id, this.#newCard(item.id));
+      const { root } = this.cards.get(item.id);
+      if (item === items.at(-1)) {
+        if (root.parentNode !== this.now) this.now.append(root);
+      } else if (root.parentNode !== this.before) {
+        this.before.prepend(root);
       }
-      this.#drawCard(this.cards.get(item.id), item);
+      this.#drawCard(this.cards.get(item.id), item, standings.get(item.id));
     }
+    this.now.parentNode.hidden = items.length === 0;
+    this.before.parentNode.hidden = items.length < 2;
+    this.#tell(items.at(-1));
+  }
+
+  // Says what has become of the newest one, once for each change, and not how many bytes were sent.
+  #tell(item) {
+    const card = item && this.cards.get(item.id);
+    const text = card ? `${item.name}: ${card.state.textContent}. ${card.toDo.textContent}` : "";
+    set(this.said, text);
+    const { name } = this.handing.event;
+    document.title = card ? `${SIGNS[card.is]} ${card.state.textContent} – ${name}` : name;
   }
 
   #newCard(id) {
-    const root = document.createElement("article");
+    const root = Object.assign(document.createElement("article"), { tabIndex: -1 });
     const add = (tag, place = root, more = {}) =>
       place.appendChild(Object.assign(document.createElement(tag), more));
-    const card = { root, name: add("h3", root, { id: `name-${id}` }), line: add("p", root, { className: "line" }) };
-    root.setAttribute("aria-labelledby", card.name.id);
-    card.line.setAttribute("role", "status");
-    card.bar = add("progress", root, { max: 1 });
-    card.troubles = add("ul");
-    card.hint = add("p", root, { className: "hint" });
-    card.again = add("label");
+    const title = add("h3");
+    const card = {
+      root,
+      sign: add("span", title, { ariaHidden: "true", className: "sign" }),
+      state: add("span", title, { id: `state-${id}` }),
+      note: add("p", root, { className: "note", role: "alert" }),
+      name: add("p", root, { id: `name-${id}`, className: "name" }),
+      about: add("p", root, { className: "about" }),
+      toDo: add("p", root, { className: "to-do" }),
+      code: add("p", root, { className: "code" }),
+      counts: add("p"),
+      line: add("p", root, { className: "line" }),
+      bar: add("progress", root, { max: 1 }),
+      troubles: add("ul"),
+      hint: add("p", root, { className: "hint" }),
+      again: add("label"),
+    };
+    root.setAttribute("aria-labelledby", `${card.state.id} ${card.name.id}`);
     card.againText = add("span", card.again);
     card.file = add("input", card.again, { type: "file" });
     const buttons = add("div", root, { className: "buttons" });
@@ -66,15 +111,24 @@ export class Items {
     return card;
   }
 
-  #drawCard(card, item) {
+  #drawCard(card, item, standing) {
     const { texts, handing } = this;
-    const standing = handing.standing(item);
     const progress = handing.progress.get(item.id);
-    const [key, values, mood] = this.#line(item, standing, progress);
+    const other = this.places.get(item.id);
+    const { key, values, state, toDo } = lineOf(item, standing, progress, other, handing.event, texts);
     const say = (name, more) => texts.say(name, { name: item.name, ...more });
+    card.is = state;
+    card.root.className = state;
+    set(card.sign, SIGNS[state]);
+    set(card.state, say(`state_${state}`));
     set(card.name, item.name);
+    set(card.about, say("about", { bytes: texts.bytes(item.bytes), at: texts.instant(item.created / 1000) }));
+    set(card.toDo, say(`do_${toDo}`));
+    const isReplaced = state === "replaced";
+    set(card.code, standing.code && !isReplaced ? say("code", { code: standing.code }) : "");
+    const nOthers = [...this.places.values()].filter((each) => each?.id === item.id).length;
+    set(card.counts, nOthers ? say("counts_this", { n: nOthers + 1 }) : "");
     set(card.line, say(key, values));
-    card.root.className = mood;
     card.bar.hidden = progress?.part === undefined;
     if (progress?.part !== undefined) card.bar.value = progress.part;
     card.bar.setAttribute("aria-label", say("progress"));
@@ -85,52 +139,27 @@ export class Items {
       card.rows = rows.join();
       card.troubles.replaceChildren(...rows.map((row) => set(document.createElement("li"), row)));
     }
-    card.troubles.hidden = rows.length === 0;
+    // Who did not answer is of no more use once somebody has.
+    card.troubles.hidden = rows.length === 0 || standing.holder || isReplaced;
     const isSealed = Boolean(item.ciphertext_sha256);
-    const hint = isSealed && !handing.saved.has(item.id) ? "keep_hint" : "saved";
-    set(card.hint, isSealed ? say(hint) : "");
+    const hint = isSealed && !isReplaced && this.#hint(item, standing);
+    set(card.hint, hint ? say(hint) : "");
     set(card.againText, say("same_file"));
     card.again.hidden = item.state !== "lost";
     for (const name of ["save_receipt", "save_keep", "try_again", "forget"]) set(card[name], say(name));
     card.save_receipt.hidden = !isSealed;
+    card.save_receipt.className = hint && hint !== "saved" && standing.proves > 0 ? "first" : "";
     card.save_keep.hidden = !isSealed || Boolean(item.anew) || item.state === "lost";
     card.try_again.hidden = item.state !== "refused";
     card.forget.hidden = item.state === "sealing";
   }
 
-  // The key of the line that says what is proved, its values, and whether that is good or bad.
-  #line(item, standing, progress) {
-    const { texts, handing } = this;
-    const { event } = handing;
-    const { time, word, holder, collected, nLogs, isLate } = standing;
-    if (progress?.what === "stopped") return ["stopped", { words: progress.words }, "bad"];
-    if (progress?.what === "sealing" || item.state === "sealing") return ["sealing", {}, ""];
-    if (item.state === "interrupted") return ["interrupted", {}, "bad"];
-    if (time === undefined) {
-      if (item.state === "refused") return ["refused", {}, "bad"];
-      if (word) return ["acknowledged", { word: texts.instant(word.time_s) }, ""];
-      return ["asking", {}, ""];
-    }
-    const values = {
-      time: texts.instant(time),
-      logs: nLogs === 1 ? texts.say("one_log") : texts.say("logs", { n: nLogs }),
-      k: event.quorum,
-      n: event.witnesses.length,
-      where: holder?.name ?? progress?.where,
-    };
-    if (isLate) return ["late", values, "bad"];
-    if (collected !== undefined) return ["collected", { ...values, at: texts.instant(collected) }, "good"];
-    if (item.verdict?.word === "refused" && !item.anew) {
-      const isUnopened = item.state === "lost";
-      const why = isUnopened ? "" : texts.say(`why_${item.verdict.why.replaceAll(" ", "_")}`);
-      return [isUnopened ? "unopened" : "refused_in_the_end", { ...values, why }, "bad"];
-    }
-    if (item.verdict?.isByStranger) return ["superseded_by_stranger", values, "bad"];
-    if (item.verdict?.word === "superseded") return ["superseded", values, ""];
-    if (holder) return [event.verdicts?.url ? "held" : "held_last", values, "good"];
-    if (item.state === "lost") return ["lost", values, "bad"];
-    if (event.bistros.length === 0) return ["proved_only", values, "good"];
-    return [progress?.what === "sending" ? "sending" : "ready", values, ""];
+  // Whether the receipt is to be saved: again, where it proves more than what was saved.
+  #hint({ id }, { proves }) {
+    const saved = this.handing.saved.get(id);
+    if (saved === undefined) return proves ? "keep_hint" : "nothing_to_save";
+    if (saved === 0) return proves ? "saved_nothing" : "saved_too_early";
+    return saved < proves ? "save_again" : "saved";
   }
 
   // What people do with it ---------------------------------------------------------------------
@@ -157,7 +186,7 @@ export class Items {
     if (!file) return;
     const isSame = await this.handing.sealAnew(id, file);
     card.file.value = "";
-    set(card.hint, isSame ? "" : this.texts.say("other_file"));
+    set(card.note, isSame ? "" : this.texts.say("other_file"));
   }
 }
 

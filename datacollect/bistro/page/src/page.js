@@ -2,7 +2,8 @@
 import { base64 } from "./bytes.js";
 import { checkReceipt } from "./checking.js";
 import { linkedTicketText, readEvent, readTicket } from "./event.js";
-import { Handing, sealedBytes } from "./handing.js";
+import { dropped, nameButtons } from "./dropping.js";
+import { Handing, NoRoom, sealedBytes } from "./handing.js";
 import { Helper } from "./helper.js";
 import { Items } from "./items.js";
 import { Clock } from "./services.js";
@@ -11,6 +12,8 @@ import { Texts } from "./texts.js";
 
 // So far a device's clock may be off without a word.
 const CLOCK_S = 60;
+// So far the clock of a device alone may be off, before it is believed that the deadline has passed.
+const DEVICE_S = 86_400;
 
 const byId = (id) => document.getElementById(id);
 
@@ -38,8 +41,8 @@ class Page {
     this.helper = new Helper(newWorker());
     this.handing = new Handing(event, this.store, this.helper, this.clock, () => this.draw());
     this.ticket = null;
-    this.items = new Items(byId("items"), this.handing);
-    this.setLanguage(storedLanguage() ?? navigator.language.slice(0, 2));
+    this.items = new Items(byId("now"), byId("items"), byId("said"), this.handing);
+    this.setLanguage([storedLanguage() ?? [], navigator.languages].flat());
   }
 
   get event() {
@@ -62,8 +65,6 @@ class Page {
   }
 
   listen() {
-    const file = byId("file");
-    const drop = byId("drop");
     byId("hand-in").addEventListener("submit", (event) => {
       event.preventDefault();
       this.handIn();
@@ -76,14 +77,19 @@ class Page {
       byId("ticket").focus();
     });
     byId("language").addEventListener("change", ({ target }) => {
-      this.setLanguage(target.value);
+      this.setLanguage([target.value]);
+      keepLanguage(target.value);
       this.draw();
     });
+    byId("file").addEventListener("change", () => this.drawTaken());
+    // Anywhere: beside its place a file would take that of the page.
     for (const name of ["dragover", "dragleave", "drop"]) {
-      drop.addEventListener(name, (event) => {
+      addEventListener(name, (event) => {
         event.preventDefault();
-        drop.classList.toggle("over", name === "dragover");
-        if (name === "drop" && event.dataTransfer.files.length) file.files = event.dataTransfer.files;
+        byId("drop").classList.toggle("over", name === "dragover");
+        const given = name === "drop" && dropped(event.dataTransfer);
+        // What is dropped may be text.
+        if (given?.files.length && !byId("form-section").hidden) this.takeDropped(given);
       });
     }
     byId("check").addEventListener("submit", (event) => {
@@ -95,15 +101,10 @@ class Page {
     });
   }
 
-  setLanguage(language) {
-    this.texts = new Texts(language);
+  setLanguage(languages) {
+    this.texts = new Texts(languages);
     document.documentElement.lang = this.texts.language;
     byId("language").value = this.texts.language;
-    try {
-      localStorage.setItem("datacollect-language", this.texts.language);
-    } catch {
-      // It is asked again next time.
-    }
     for (const element of document.querySelectorAll("[data-text]")) {
       element.textContent = this.texts.say(element.dataset.text);
     }
@@ -111,6 +112,7 @@ class Page {
     const isStrict = neverCame === "none" && counts !== "all";
     const keys = [`counts_${counts}`, ...(isStrict ? [`never_came_${counts}`] : [])];
     write("counts", keys.map((key) => this.texts.say(key)).join(" "));
+    this.drawTaken();
     this.drawTicket();
     this.drawTime();
   }
@@ -135,9 +137,37 @@ class Page {
     byId("ticket-other").hidden = isAsked;
   }
 
+  // One file at a time: of several none is taken before somebody has said which.
+  takeDropped({ files, hasFolder }) {
+    if (files.length === 1 && !hasFolder) return this.take(files[0]);
+    byId("file").value = "";
+    this.drawTaken();
+    if (hasFolder) return this.refuse("folder");
+    this.refuse("several", { n: files.length });
+    byId("several").replaceChildren(...nameButtons(files, this.texts, (file) => this.take(file)));
+  }
+
+  take(file) {
+    if (byId("file").files[0] !== file) {
+      const only = new DataTransfer();
+      only.items.add(file);
+      byId("file").files = only.files;
+    }
+    this.drawTaken();
+    byId("submit").focus();
+  }
+
+  drawTaken() {
+    const [file] = byId("file").files;
+    write("refusal", "");
+    byId("several").replaceChildren();
+    write("taken", file ? this.texts.say("taken", { name: file.name, bytes: this.texts.bytes(file.size) }) : "");
+  }
+
   async handIn() {
     const file = byId("file").files[0];
     const needsTicket = this.event.admission === "tickets";
+    const ticket = needsTicket ? this.ticket : null;
     write("refusal", "");
     if (!file) return this.refuse("file_needed", {}, "file");
     if (needsTicket && !this.ticket?.token) return this.refuse("ticket_needed", {}, "ticket");
@@ -146,14 +176,29 @@ class Page {
     }
     byId("submit").disabled = true;
     try {
-      await requireRoom(sealedBytes(file.size));
-      await this.handing.handIn(file, needsTicket ? this.ticket : null);
+      const same = await this.handing.sameAs(file, ticket);
+      if (same) await this.handInAgain(same, file);
+      else await this.handInFirst(file, ticket);
       byId("file").value = "";
+      this.drawTaken();
     } catch (error) {
       await this.refuseFor(error, file);
     } finally {
       byId("submit").disabled = false;
     }
+  }
+
+  async handInFirst(file, ticket) {
+    await requireRoom(sealedBytes(file.size));
+    await this.handing.handIn(file, ticket, (id) => this.items.show(id));
+  }
+
+  // The same bytes make no second draft; where the sealed ones are lost they are sealed anew.
+  async handInAgain(item, file) {
+    const isLost = item.state === "lost";
+    if (isLost) await this.handing.sealAnew(item.id, file);
+    const { code } = this.handing.standing(item);
+    this.items.show(item.id, isLost ? "" : this.texts.say("same_again", { name: item.name, code }));
   }
 
   async refuseFor(error, file) {
@@ -173,7 +218,7 @@ class Page {
 
   refuse(key, values, where) {
     write("refusal", this.texts.say(key, values));
-    if (where) byId(where).focus();
+    byId(where ?? "refusal").focus();
   }
 
   // Checking ----------------------------------------------------------------------------------
@@ -197,8 +242,14 @@ class Page {
 
   draw() {
     this.drawTime();
-    byId("items-section").hidden = this.handing.items.size === 0;
     this.items.draw(this.texts);
+    const isFirst = this.handing.items.size === 0;
+    write("hand-in-title", this.texts.say(isFirst ? "hand_in_title" : "hand_in_other"));
+  }
+
+  closeForm(isClosed) {
+    byId("form-section").hidden = isClosed;
+    write("over-form", isClosed ? this.texts.say("over_form") : "");
   }
 
   drawTime() {
@@ -210,8 +261,11 @@ class Page {
     const left = texts.duration(event.deadline - now);
     let line = texts.say(offset === undefined ? "left_unknown" : "left", { left });
     if (now < event.opens) line = texts.say("opens", { at: texts.instant(event.opens) });
-    if (now >= event.deadline) line = texts.say("over");
+    const isOver = now >= event.deadline;
+    if (isOver) line = texts.say("over");
     write("left", line);
+    // The clock of a device that no service has answered may be wrong.
+    this.closeForm(offset === undefined ? now >= event.deadline + DEVICE_S : isOver);
     const isWrong = Math.abs(offset ?? 0) > CLOCK_S;
     const by = texts.duration(Math.abs(offset ?? 0));
     write("clock", isWrong ? texts.say("clock_wrong", { by }) : "");
@@ -238,6 +292,14 @@ function storedLanguage() {
   }
 }
 
+function keepLanguage(language) {
+  try {
+    localStorage.setItem("datacollect-language", language);
+  } catch {
+    // It is asked again next time.
+  }
+}
+
 // A link to the page may bring the ticket behind `#t=`. It never leaves the browser, and does not stay
 // in the address.
 function linkedTicket(event) {
@@ -253,21 +315,14 @@ function linkedTicket(event) {
 
 // Room --------------------------------------------------------------------------------------
 
-class NoRoom extends Error {
-  constructor(free) {
-    super("no room");
-    this.free = free;
-  }
-}
-
 async function freeBytes() {
   const { quota = Infinity, usage = 0 } = (await navigator.storage?.estimate?.()) ?? {};
   return Math.max(quota - usage, 0);
 }
 
 async function requireRoom(nBytes) {
-  // Not thrown away when others need room; browsers may refuse.
-  await navigator.storage?.persist?.();
+  // Not thrown away when others need room. Browsers may refuse that; some ask people, which nothing waits for.
+  navigator.storage?.persist?.().catch(() => null);
   const free = await freeBytes();
   if (free < nBytes) throw new NoRoom(free);
 }

@@ -1,0 +1,357 @@
+"""The card on top says what has become of a hand-in: in Chromium and Firefox, on real services."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import ssl
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from conftest import chromium
+from instances.events import event_bytes, key_of, proof_of
+from instances.firefox import firefox
+from instances.handing_pages import CONTEXT, PageWorld, served
+from instances.watched_pages import wait_until
+from instances.web_packages import package_file
+
+from datacollect.bistro.formats.custody.verdicts import Verdict
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.marks import own_mark_key
+from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.receipt.receipt import read_receipt
+from datacollect.bistro.formats.receipt.verify import verify
+from datacollect.bistro.page.files import page_files
+
+PHONE = {"width": 360, "height": 640}
+# 320 x 256 is what 1280 x 1024 leaves at 400 %.
+VIEWPORTS = ((320, 256), (360, 640), (768, 1024), (1280, 900))
+LANGUAGES = {"en": "Hand in", "de": "Abgeben", "fr": "Rendre"}
+
+
+class Destination:
+    """A log of verdicts that says of entries what a test wants."""
+
+    def __init__(self, event) -> None:
+        self.says: dict[str, tuple[str, str]] = {}
+        self.event = event
+
+    def answer(self, entry: str) -> str | None:
+        if entry not in self.says:
+            return None
+        said = Verdict(self.event.id, bytes.fromhex(entry), *self.says[entry]).data
+        log = self.event.verdicts.name
+        proof = proof_of(said, log, int(time.time()), service="verdicts").data.decode()
+        return json.dumps({"verdict": said.decode(), "proof": proof})
+
+
+@contextmanager
+def destination(world):
+    """Run it where the event says that it is."""
+    made = Destination(world.event)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told = made.answer(self.path.rpartition("/")[2])
+            self.send_response(404 if told is None else 200)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.end_headers()
+            self.wfile.write((told or "").encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    port = int(world.event.verdicts_url.rpartition(":")[2])
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*world.world.tls)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield made
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with ExitStack() as held:
+        verdicts = {"key": key_of("verdicts").public, "url": "https://there.example"}
+        made = PageWorld(tmp_path_factory.mktemp("card"), held, verdicts=verdicts)
+        made.destination = held.enter_context(destination(made))
+        made.start()
+        for name in ("north", "south"):
+            held.enter_context(made.bistro(name))
+        yield made
+
+
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def new_page(request):
+    """Open a page of nothing, in one browser or the other, dark in the one."""
+    if request.param == "firefox":
+        with firefox(**{"layout.css.prefers-color-scheme.content-override": 0}) as browser:
+            yield browser.new_page
+        return
+    with chromium() as browser:
+
+        def opened(viewport):
+            context = browser.new_context(viewport=viewport, locale="en", **CONTEXT)
+            page = context.new_page()
+            page.on("dialog", lambda dialog: dialog.accept())
+            return page
+
+        yield opened
+
+
+def opened(new_page, url):
+    page = new_page(PHONE)
+    page.goto(url)
+    wait_until(page, "document.getElementById('event-id').textContent !== ''")
+    # What it saves is kept where the test looks; and its network can be cut.
+    page.evaluate(
+        """() => {
+            globalThis.blobs = [];
+            const make = URL.createObjectURL;
+            URL.createObjectURL = (blob) => (blobs.push(blob), make.call(URL, blob));
+            const ask = globalThis.fetch;
+            const none = () => Promise.reject(new TypeError());
+            globalThis.fetch = (...all) => (globalThis.isCut ? none() : ask(...all));
+        }"""
+    )
+    page.evaluate(f"() => {{ {package_file('axe-core/axe.min.js').read_text()} }}")
+    return page
+
+
+def assert_all_can_use_it(page):
+    """Nothing for axe to object to, nothing cut off at any width, 400 % among them."""
+    for width, height in VIEWPORTS:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    tags = json.dumps(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    told = page.evaluate(f"axe.run({{ runOnly: {tags} }})")
+    assert [(each["id"], each["nodes"][0]["html"]) for each in told["violations"]] == []
+    page.set_viewport_size(PHONE)
+
+
+def card(page, where="#now"):
+    """Return a card's texts by their places."""
+    return page.evaluate(
+        f"""() => {{
+            const root = document.querySelector("{where} article");
+            const parts = [...root.querySelectorAll("h3, p")];
+            const texts = parts.map((each) => [each.className || each.tagName, each.textContent]);
+            return Object.fromEntries(texts);
+        }}"""
+    )
+
+
+def hand_in(page, path):
+    page.set_input_files("#file", path)
+    wait_until(page, "document.getElementById('taken').textContent !== ''")
+    page.evaluate("document.getElementById('submit').focus()")
+    page.keyboard.press("Enter")
+
+
+def wait_for(page, is_, name="", where="#now"):
+    told = json.dumps([is_, name])
+    wait_until(
+        page,
+        f"""() => {{
+            // Waits end early where the network is back.
+            dispatchEvent(new Event("online"));
+            const [is, name] = {told};
+            const root = document.querySelector("{where} article");
+            return root?.className === is && root.querySelector(".name").textContent.includes(name);
+        }}""",
+    )
+
+
+def assert_it_is_before_ones_eyes(page):
+    wait_until(page, "document.activeElement === document.querySelector('#now article')")
+    top = page.evaluate("document.activeElement.getBoundingClientRect().top")
+    assert -1 <= top < PHONE["height"] / 4
+
+
+def save(page) -> bytes:
+    page.evaluate("document.querySelector('#now button').click()")
+    wait_until(page, "blobs.length > 0")
+    return page.evaluate("() => blobs.pop().text()").encode()
+
+
+# As older pages have noted whose receipts were saved.
+SAVED_BEFORE = """async () => {
+    const [{ name }] = await indexedDB.databases();
+    const opened = await new Promise((resolve) => {
+        const request = indexedDB.open(name);
+        request.onsuccess = () => resolve(request.result);
+    });
+    const change = opened.transaction(["items", "said"], "readwrite");
+    const items = change.objectStore("items").getAllKeys();
+    items.onsuccess = () => change.objectStore("said").put(new Set(items.result), "saved");
+    await new Promise((resolve) => { change.oncomplete = resolve; });
+    opened.close();
+}"""
+
+
+def wait_for_hint(page, words):
+    hint = "document.querySelector('#now article .hint').textContent"
+    wait_until(page, f"{hint}.includes({json.dumps(words)})")
+
+
+@pytest.mark.slow
+def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
+    number = 70 + len(request.node.callspec.id)
+    path = world.ticket_file(tmp_path, number)
+    ticket = Ticket.from_file(path)
+    (tmp_path / "form.pdf").write_bytes(b"form" * 1000)
+    (tmp_path / "other.pdf").write_bytes(b"other" * 1000)
+    page = opened(new_page, f"{world.url}/{ticket.link}")
+    wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
+    # A link has brought it: it is not asked for.
+    assert page.evaluate("document.getElementById('ticket-field').hidden")
+    assert_all_can_use_it(page)
+
+    # Without a network nothing is proved, and a receipt proves nothing.
+    page.evaluate("() => { globalThis.isCut = true; }")
+    hand_in(page, tmp_path / "form.pdf")
+    wait_for(page, "not_yet", "form.pdf")
+    assert_it_is_before_ones_eyes(page)
+    wait_until(page, "document.querySelector('#now .line').textContent.includes('kept here')")
+    assert card(page)["H3"] == "…Not yet: keep this page open"
+    save(page)
+    wait_for_hint(page, "was too early")
+    page.evaluate("() => { globalThis.isCut = false; }")
+
+    # In time, and sent; not green before it is collected.
+    wait_for(page, "held", "form.pdf")
+    wait_for_hint(page, "saved too early. Save it again now")
+    assert "form.pdf: Not collected yet: look again later. You were in time" in page.text_content(
+        "#said"
+    )
+    colour = page.evaluate("getComputedStyle(document.querySelector('#now h3')).color")
+    red, green, _ = map(int, re.findall(r"\d+", colour)[:3])
+    assert red > green
+    receipt = read_receipt(save(page))
+    wait_for_hint(page, "The receipt is saved")
+    first = receipt.entry.hex()
+    assert card(page)["code"] == f"Write this code down: {first[:5]}\u00a0{first[5:10]}"
+    found = verify(world.event_file.read_bytes(), receipt, amendments=[])
+    assert found.outcome == "in time"
+    assert_all_can_use_it(page)
+
+    # The same bytes make no second draft.
+    hand_in(page, tmp_path / "form.pdf")
+    wait_until(page, "document.querySelector('#now .note').textContent.includes('this very file')")
+    assert_it_is_before_ones_eyes(page)
+    assert page.evaluate("document.querySelectorAll('article').length") == 1
+
+    # Of two drafts one counts, and is said to.
+    hand_in(page, tmp_path / "other.pdf")
+    wait_for(page, "held", "other.pdf")
+    assert_it_is_before_ones_eyes(page)
+    wait_for(page, "replaced", "form.pdf", "#items")
+    assert "of your files, other.pdf of" in card(page, "#items")["line"]
+    assert "Of the 2 files" in page.text_content("#now article")
+    second = read_receipt(save(page)).entry.hex()
+    wait_for_hint(page, "The receipt is saved")
+
+    # Collected: done; the receipt that was saved proves less.
+    says = world.destination.says
+    says |= {first: ("collected", ""), second: ("collected", "")}
+    wait_for(page, "done", "other.pdf")
+    assert card(page)["H3"] == "✓Done"
+    wait_for_hint(page, "More is proved now")
+    assert page.evaluate("document.title").startswith("✓ Done")
+    assert read_receipt(save(page)).collected is not None
+    wait_for_hint(page, "The receipt is saved")
+    assert_all_can_use_it(page)
+    page.evaluate(SAVED_BEFORE)
+    page.reload()
+    wait_for(page, "done", "other.pdf")
+    wait_for(page, "replaced", "form.pdf", "#items")
+    # What an older page has noted as saved may lack what is proved by now.
+    wait_for_hint(page, "More is proved now")
+
+    # A third one, from elsewhere: what was collected is asked for until all is settled.
+    mark = own_mark_key(world.event, ticket.key).mark(bytes(24))
+    says[second] = ("superseded", (bytes(24) + mark).hex())
+    wait_for(page, "replaced", "other.pdf")
+    page.reload()
+    wait_for(page, "replaced", "other.pdf")
+    assert "another of your files has its place" in card(page)["line"]
+
+    # After the deadline, by the services' clock, a sentence stands where the form was.
+    wait_until(page, "document.getElementById('left').textContent.includes(\"services' clock\")")
+    page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3 * 3_600_000; }")
+    wait_until(page, "document.getElementById('form-section').hidden")
+    assert "nothing can be handed in here any more" in page.text_content("#over-form")
+    page.close()
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The page of an event none of whose services is there."""
+    data = event_bytes()
+    for name, content in page_files(data, read_event(data)).items():
+        (tmp_path / name).write_bytes(content)
+    with served(tmp_path) as url:
+        yield url
+
+
+def drop(page, *names):
+    page.evaluate(
+        f"""() => {{
+            const dataTransfer = new DataTransfer();
+            for (const name of {json.dumps(names)}) dataTransfer.items.add(new File(["x"], name));
+            const how = {{ dataTransfer, bubbles: true, cancelable: true }};
+            document.body.dispatchEvent(new DragEvent("drop", how));
+        }}"""
+    )
+
+
+@pytest.mark.slow
+def test_what_can_be_chosen_said_and_read_without_any_service(new_page, alone):
+    page = opened(new_page, alone)
+
+    # Of several files none is taken before somebody has said which.
+    drop(page, "a.pdf", "b.pdf", "c.pdf")
+    assert "One file is handed in at a time, and you have dropped 3" in page.text_content(
+        "#refusal"
+    )
+    assert page.evaluate("document.getElementById('file').files.length") == 0
+    assert page.text_content("#several") == "a.pdf, 1 byteb.pdf, 1 bytec.pdf, 1 byte"
+    assert_all_can_use_it(page)
+    page.evaluate("document.querySelectorAll('#several button')[1].click()")
+    assert page.evaluate("document.getElementById('file').files[0].name") == "b.pdf"
+    assert page.text_content("#taken") == "Taken: b.pdf, 1 byte."
+    assert (page.text_content("#several"), page.text_content("#refusal")) == ("", "")
+    assert page.evaluate("document.activeElement.id") == "submit"
+    page.evaluate(
+        "() => { DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory: true }); }"
+    )
+    drop(page, "folder")
+    assert "A folder cannot be handed in" in page.text_content("#refusal")
+    assert page.evaluate("document.getElementById('file').files.length") == 0
+
+    # Each language whole, and in its own way.
+    dates = set()
+    for language, submit in LANGUAGES.items():
+        page.select_option("#language", language)
+        assert page.evaluate("document.documentElement.lang") == language
+        assert page.text_content("#submit") == submit
+        dates.add(page.text_content("#deadline"))
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        assert_all_can_use_it(page)
+    assert len(dates) == len(LANGUAGES)
+
+    # A device's clock alone closes no form, if it is not off by more than a day.
+    page.evaluate("() => { globalThis.now = Date.now; }")
+    deadline_ms = page.evaluate("Date.parse(document.getElementById('deadline-utc').textContent)")
+    for more_h, is_closed in ((1, False), (25, True), (1, False)):
+        page.evaluate(f"() => {{ Date.now = () => {deadline_ms} + {more_h} * 3_600_000; }}")
+        closed = "document.getElementById('form-section').hidden"
+        wait_until(page, f"{closed} === {json.dumps(is_closed)}")
+    page.close()
