@@ -53,10 +53,12 @@ FEED_COMMANDS: dict[str, str] = {}
 # `datacollect.transfer.agent.handlers`.
 AGENT_TABLES = {
     "accept": f"{_BISTRO}.upload_server.table:ACCEPT_TABLE",
+    "front": f"{_BISTRO}.one_host.front_table:FRONT_TABLE",
     "measure": f"{_MEASURING}.agent.table:MEASURE_TABLE",
 }
 AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
+    "front": f"{_BISTRO}.one_host.front:FRONT_HANDLERS",
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
 }
 

@@ -9,6 +9,7 @@ import typer
 from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
+from datacollect.bistro.commands.event_quickstart import quickstart
 from datacollect.bistro.commands.event_recover import recover
 from datacollect.bistro.commands.event_run import run, status
 from datacollect.commands.brought import CommandSpec
@@ -232,6 +233,7 @@ def _show_amended(done: Extended) -> None:
 event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
+event.command(cls=Command)(quickstart)
 event.command(cls=Command)(recover)
 event.command(cls=Command)(remind)
 event.command(cls=Command)(run)

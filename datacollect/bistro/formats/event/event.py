@@ -98,6 +98,8 @@ class Event:
     never_came : str
         Where the draft that would count never came: ``"another"`` of the person's counts, or
         ``"none"``.
+    alone : bool
+        Whether who keeps the event is its only witness.
     ended_verdicts : tuple of EndedLog
         Logs of verdicts before it, the oldest first: what they had proved by then stands.
     """
@@ -127,6 +129,7 @@ class Event:
     verdicts_url: str | None = None
     version: int = 2
     never_came: str = "another"
+    alone: bool = False
     ended_verdicts: tuple[EndedLog, ...] = ()
 
     @property

@@ -194,8 +194,23 @@ def test_what_works_but_not_for_long_is_said():
             r"authorities\[1\].certificate must be another key",
         ),
         (
-            {"bistros": [{"name": "b", "url": "https://b", "key": key_of("b").public}]},
-            r"bistros\[0\] must have a fingerprint or a ca",
+            {
+                "bistros": [
+                    {
+                        "name": "b",
+                        "url": "https://b",
+                        "key": key_of("b").public,
+                        "fingerprint": f"sha256:{'0' * 64}",
+                        "ca": PEM,
+                    }
+                ]
+            },
+            r"bistros\[0\] must have a fingerprint or a ca, not both",
+        ),
+        ({"alone": True}, "alone must be left out where there are several.*quorum of 3 of 4"),
+        (
+            {"alone": True, "n_witnesses": 1, "quorum": 2},
+            "alone must be left out where there are several.*quorum of 2 of 1",
         ),
         (
             {"verdicts": {"log": log_key("v.example", key_of("s0").public).text}},
