@@ -63,6 +63,11 @@ class Places:
         return self.folder / "page"
 
     @property
+    def stamps(self) -> Path:
+        """What outside authorities have stamped, for everybody to read, beside the page."""
+        return self.page / "stamps.jsonl"
+
+    @property
     def own_certificate(self) -> tuple[Path, Path]:
         """A certificate that this host has made for a trial, and its key."""
         return self.folder / "try.cert.pem", self.folder / "try.tls.pem"

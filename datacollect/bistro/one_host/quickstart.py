@@ -161,6 +161,8 @@ def prepared(request: Request) -> Iterator[Prepared]:
             keep_people(places, request.people)
             n_new, n_people = make_tickets(places, event)
         make_page(places)
+        if event.authorities:
+            places.stamps.touch()
         write_servers(places, event, chosen)
         yield Prepared(places, event, chosen, n_new, n_people)
 

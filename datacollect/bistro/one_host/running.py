@@ -12,6 +12,7 @@ from datacollect.bistro.formats.event.file import MOST_EVENT_BYTES
 from datacollect.bistro.one_host.certificates import renew_by_certbot
 from datacollect.bistro.one_host.processes import Server, Watch
 from datacollect.bistro.one_host.servers import commands
+from datacollect.bistro.one_host.stamping import Stamping
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import read_bytes
 from datacollect.net.http_asking import Asker, address_of
@@ -67,6 +68,10 @@ def run_servers(prepared: Prepared, ready: Callable[[], None], say: Callable[[st
             server.await_ready()
             if name == FRONT:
                 require_reached(prepared)
+        if prepared.event.authorities:
+            service = Asker(prepared.event.services[0].url, web_context(trusted))
+            ending.callback(service.close)
+            Stamping(prepared.event, places.stamps, say, service).start()
         ready()
         return _watched(prepared, servers, say)
 

@@ -20,11 +20,20 @@ ALONE = (
         "and read before the deadline."
     ),
 )
+# What two authorities mend of that, who stamp the log each minute.
+STAMPED = (
+    "Outside authorities stamp its log each minute: `audit --log --stamps` shows if times fit.",
+)
 # What outside witnesses do not mend.
 ONE_HOST = (
     "One host keeps the service, the bistro and the destination.",
     "Who has it can refuse or delete what is handed in, and read before the deadline.",
 )
+
+
+def alone_words(event: Event) -> list[str]:
+    """Return sentences on what an event does not prove whose keeper is its only witness."""
+    return [*ALONE, *(STAMPED if len(event.authorities) > 1 else ())]
 
 
 def default_quorum(n_witnesses: int) -> int:
@@ -56,7 +65,7 @@ def withstands(event: Event) -> list[str]:
     remain where n - k are dead or late.
     """
     if event.alone:
-        return list(ALONE)
+        return alone_words(event)
     k, n = event.quorum, len(event.witnesses)
     forking = counted(2 * k - n, "witness", "witnesses")
     authorities = ", or two authorities" if len(event.authorities) > 1 else ""

@@ -10,7 +10,7 @@ from datacollect.bistro.formats.custody.collected import collected_text, collect
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
-from datacollect.bistro.formats.event.strength import ALONE
+from datacollect.bistro.formats.event.strength import alone_words
 from datacollect.bistro.formats.log.entry import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
@@ -124,7 +124,7 @@ def verify(
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
     if event.alone:
-        reasons.extend(ALONE)
+        reasons.extend(alone_words(event))
     collected_s = collected_time(receipt, event, reasons)
     covers = covers or SOME_BYTES
     return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
