@@ -15,6 +15,7 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
     "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
+    "join": "Keep a part of an event on this host, by the organiser's line.",
     "verify": (
         "Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
     ),
@@ -36,6 +37,7 @@ COMMANDS = {
     "audit": f"{_BISTRO}.commands.audit:COMMAND",
     "timestamp": f"{_BISTRO}.commands.servers:TIMESTAMP_COMMAND",
     "witness": f"{_BISTRO}.commands.servers:WITNESS_COMMAND",
+    "join": f"{_BISTRO}.commands.join:COMMAND",
     "bistro": f"{_BISTRO}.commands.bistro:COMMAND",
     "event": f"{_BISTRO}.commands.event:COMMAND",
     "measure": f"{_MEASURING}.commands.group:COMMAND",

@@ -11,7 +11,7 @@ Each party has a room: a core that reads no clock, socket or file, its messages,
 server that does what the core says. Imports lead downwards::
 
     commands, page     what people call, and the page on which they hand in, in a browser
-    one_host           an event on one host: all servers behind one port, as one tree of processes
+    joining, one_host  an event by a line for each host; all of one behind one port of one host
     destination/{run}  a register of uploads, opening them, what is missing; the event carried out
     auditor, mirror    what became of each entry, and who has lied; copies of logs
     organiser          events, tickets for people, what is changed afterwards

@@ -109,22 +109,19 @@ def quickstart(
     """
     from datacollect.bistro.one_host.quickstart import Request, prepared
     from datacollect.bistro.one_host.running import run_servers
+    from datacollect.bistro.one_host.ways import Ways
     from datacollect.files.kinds import Whole
 
     request = Request(
         folder=folder,
-        timezone=timezone or _machines_zone(),
+        timezone=timezone or machines_zone(),
         is_timezone_given=timezone is not None,
         name=name,
         deadline=deadline,
         people=people,
-        address=address,
-        listen=listen,
-        certificate=certificate,
-        certificate_key=certificate_key,
-        acme=acme,
-        is_trial=is_trial,
-        is_clock_trusted=trust_clock,
+        ways=Ways(
+            address, listen, certificate, certificate_key, acme, is_trial, vouches=trust_clock
+        ),
         witnesses=witnesses,
         authorities=authorities,
         most_bytes=Whole("bytes", minimum=1).read(most, "--most"),
@@ -143,7 +140,8 @@ def quickstart(
         return 0
 
 
-def _machines_zone() -> str:
+def machines_zone() -> str:
+    """Return the name of the time zone of this machine."""
     from datacollect.commands.instants import local_zone
 
     zone = local_zone()

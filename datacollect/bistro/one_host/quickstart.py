@@ -5,27 +5,14 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.one_host.certificates import (
-    Certificate,
-    certbots_certificate,
-    host_of,
-    own_certificate,
-    require_host,
-)
-from datacollect.bistro.one_host.checks import (
-    deadline_of,
-    own_address,
-    require_clock,
-    require_free_port,
-)
+from datacollect.bistro.one_host.checks import deadline_of, require_clock, require_free_port
 from datacollect.bistro.one_host.places import Places
 from datacollect.bistro.one_host.servers import Chosen, chosen_before, write_servers
 from datacollect.bistro.one_host.setting_up import (
-    HTTPS,
     Wanted,
     event_of,
     keep_people,
@@ -33,11 +20,12 @@ from datacollect.bistro.one_host.setting_up import (
     make_folder,
     make_page,
     make_tickets,
+    require_people,
     room_bytes,
     url_of,
 )
-from datacollect.bistro.organiser.roster import read_people
-from datacollect.errors import ProblemError, naming
+from datacollect.bistro.one_host.ways import HTTPS, TRIAL_PORT, Ways
+from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_text
 from datacollect.files.kinds import shown
 from datacollect.files.locks import take_lock
@@ -47,9 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from datacollect.bistro.formats.event.event import Event
-
-TRIAL_PORT = 8443
-EVERYWHERE = "0.0.0.0"
 
 
 @dataclass(frozen=True)
@@ -63,14 +48,8 @@ class Request:
     timezone : str
         As he says, or of this machine.
     is_timezone_given : bool
-    name, deadline, people, address, listen : str or None
-    certificate, certificate_key : str or None
-        Files.
-    acme : str or None
-        Address of mail, for the authority.
-    is_trial : bool
-        Whether this host makes the certificate itself.
-    is_clock_trusted : bool
+    name, deadline, people : str or None
+    ways : Ways
     witnesses, authorities : str or None
     most_bytes : int
     """
@@ -81,13 +60,7 @@ class Request:
     name: str | None = None
     deadline: str | None = None
     people: str | None = None
-    address: str | None = None
-    listen: str | None = None
-    certificate: str | None = None
-    certificate_key: str | None = None
-    acme: str | None = None
-    is_trial: bool = False
-    is_clock_trusted: bool = False
+    ways: Ways = field(default_factory=Ways)
     witnesses: str | None = None
     authorities: str | None = None
     most_bytes: int = 100_000_000
@@ -146,20 +119,20 @@ def prepared(request: Request) -> Iterator[Prepared]:
     if is_made:
         _require_same(request, event_of(places))
     else:
-        _require_enough(request, places)
+        require_enough(request, places)
     make_folder(places)
-    with _held(places):
+    with held(places):
         event = event_of(places) if is_made else _made(request, places)
         if places.front_file.exists():
             chosen = chosen_before(places)
             require_clock(is_trusted=chosen.is_clock_trusted)
             require_free_port(chosen.listen)
         else:
-            chosen = _chosen(request, places, _address_in(event.bistros[0].url))
+            chosen = chosen_now(request.ways, places, address_in(event.bistros[0].url))
         n_new = n_people = 0
         if request.people is not None or not places.sheet.exists():
             keep_people(places, request.people)
-            n_new, n_people = make_tickets(places, event)
+            n_new, n_people = make_tickets(places, event.bistros[0].url)
         make_page(places)
         if event.authorities:
             places.stamps.touch()
@@ -167,7 +140,7 @@ def prepared(request: Request) -> Iterator[Prepared]:
         yield Prepared(places, event, chosen, n_new, n_people)
 
 
-def _require_enough(request: Request, places: Places) -> None:
+def require_enough(request: Request, places: Places) -> None:
     """Raise `ProblemError` where an event cannot be made of what is given."""
     folder = places.folder
     is_begun = places.key("organiser").exists()
@@ -179,106 +152,41 @@ def _require_enough(request: Request, places: Places) -> None:
     if request.deadline is None:
         raise ProblemError('--deadline must say until when; add --deadline "2027-01-31 18:00"')
     deadline_of(request.deadline, request.timezone, time.time())
-    if request.people is None and not places.people.exists():
-        raise ProblemError(
-            "--people must name the table of all who may hand in; add --people FILE.csv"
-        )
-    if request.people is not None:
-        read_people(request.people)
-    _require_certificate(request)
-    require_clock(is_trusted=_is_clock_trusted(request))
-    address = _address(request)
-    require_free_port(_listen(request, address))
-    if request.certificate is not None:
-        require_host(_given(request), address[0])
+    require_people(places, request.people)
+    request.ways.require()
 
 
-def _require_certificate(request: Request) -> None:
-    """Raise `ProblemError` unless one way to a certificate is given."""
-    ways = [request.certificate is not None, request.acme is not None, request.is_trial]
-    if sum(ways) != 1:
-        said = "several ways" if sum(ways) else "none"
-        raise ProblemError(
-            f"browsers must trust this host: one way to a certificate is needed, got {said}; give "
-            "--certificate and --certificate-key, --acme MAIL for one by certbot, or --try for a "
-            "trial, of which browsers warn"
-        )
-    if (request.certificate is None) != (request.certificate_key is None):
-        raise ProblemError("--certificate and --certificate-key belong together; give both")
-    if request.acme is not None and request.address is None:
-        raise ProblemError(
-            "--address must say the name that the certificate is to be for; add --address HOST"
-        )
-
-
-def _is_clock_trusted(request: Request) -> bool:
-    # Nothing is to be proved by a trial.
-    return request.is_clock_trusted or request.is_trial
-
-
-def _given(request: Request) -> Certificate:
-    assert request.certificate is not None
-    assert request.certificate_key is not None
-    return Certificate(Path(request.certificate).resolve(), Path(request.certificate_key).resolve())
-
-
-def _address(request: Request) -> tuple[str, int]:
-    """Return host and port by which people reach this host."""
-    default = TRIAL_PORT if request.is_trial else HTTPS
-    if request.address is not None:
-        with naming("--address"):
-            return host_and_port(request.address, default_port=default)
-    if request.is_trial:
-        return own_address(), default
-    return host_of(_given(request)), default
-
-
-def _listen(request: Request, address: tuple[str, int]) -> tuple[str, int]:
-    if request.listen is None:
-        return EVERYWHERE, address[1]
-    with naming("--listen"):
-        return host_and_port(request.listen)
-
-
-def _address_in(url: str) -> tuple[str, int]:
+def address_in(url: str) -> tuple[str, int]:
+    """Return host and port of the URL of an event on one host."""
     return host_and_port(url.removeprefix("https://"), default_port=HTTPS)
 
 
 def _made(request: Request, places: Places) -> Event:
     """Return the event, which is made."""
     assert request.deadline is not None
-    address = _address(request)
+    ways, address = request.ways, request.ways.reached
     keep_people(places, request.people)
-    certificate = _certificate(request, places, address[0])
+    certificate = ways.certificate_for(places, address[0])
     wanted = Wanted(
         name=request.name or Path(request.folder).resolve().name,
         deadline=deadline_of(request.deadline, request.timezone, time.time()),
         timezone=request.timezone,
         address=address,
         most_bytes=request.most_bytes,
-        certificate=read_text(certificate.chain) if request.is_trial else None,
+        certificate=read_text(certificate.chain) if ways.is_trial else None,
         witnesses=request.witnesses,
         authorities=request.authorities,
     )
     return make_event(places, wanted)
 
 
-def _certificate(request: Request, places: Places, host: str) -> Certificate:
-    if request.is_trial:
-        return own_certificate(places, host)
-    if request.acme is not None:
-        return certbots_certificate(places, host, request.acme)
-    return _given(request)
-
-
-def _chosen(request: Request, places: Places, address: tuple[str, int]) -> Chosen:
-    """Return what is chosen now; the event is made, and nothing was written besides."""
-    _require_certificate(request)
-    require_clock(is_trusted=_is_clock_trusted(request))
-    listen = _listen(request, address)
-    require_free_port(listen)
-    certificate = _certificate(request, places, address[0])
-    return Chosen(listen, certificate, room_bytes(places), _is_clock_trusted(request))
+def chosen_now(ways: Ways, places: Places, address: tuple[str, int]) -> Chosen:
+    """Return what is chosen now: nothing was written yet that says it."""
+    ways.require_certificate()
+    require_clock(is_trusted=ways.is_clock_trusted)
+    require_free_port(ways.listening)
+    certificate = ways.certificate_for(places, address[0])
+    return Chosen(ways.listening, certificate, room_bytes(places), ways.is_clock_trusted)
 
 
 def _require_same(request: Request, event: Event) -> None:
@@ -297,13 +205,13 @@ def _require_same(request: Request, event: Event) -> None:
                 f"{shown(request.deadline)}: leave it out; to move it later, openly, run "
                 f"`datacollect event extend {file} --key {key} --deadline TIME`"
             )
-    if request.address is not None:
-        url = url_of(_address(request))
+    if request.ways.address is not None:
+        url = url_of(request.ways.reached)
         # A trial's port, where none is given.
         is_same = event.bistros[0].url in (url, f"{url}:{TRIAL_PORT}")
         if not is_same:
-            told = host_port_text(*_address_in(event.bistros[0].url))
-            raise _other(file, "--address", told, request.address)
+            told = host_port_text(*address_in(event.bistros[0].url))
+            raise _other(file, "--address", told, request.ways.address)
 
 
 def _other(file: str, option: str, made: str, asked: str) -> ProblemError:
@@ -314,7 +222,8 @@ def _other(file: str, option: str, made: str, asked: str) -> ProblemError:
 
 
 @contextmanager
-def _held(places: Places) -> Iterator[None]:
+def held(places: Places) -> Iterator[None]:
+    """Hold an event's folder within; raise `ProblemError` where another process does."""
     number = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not take_lock(number):

@@ -21,6 +21,7 @@ from datacollect.net.tls import web_context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from datacollect.bistro.one_host.places import Places
     from datacollect.bistro.one_host.quickstart import Prepared
 
 LOOK_S = 0.5
@@ -61,7 +62,7 @@ def run_servers(prepared: Prepared, ready: Callable[[], None], say: Callable[[st
         name: Server(name, command, places.logs / f"{name}.log", environment)
         for name, command in commands(places).items()
     }
-    with ExitStack() as ending, _rereading(servers[FRONT]):
+    with ExitStack() as ending, rereading(servers[FRONT]):
         for name, server in servers.items():
             ending.callback(server.end)
             server.start()
@@ -73,36 +74,40 @@ def run_servers(prepared: Prepared, ready: Callable[[], None], say: Callable[[st
             ending.callback(service.close)
             Stamping(prepared.event, places.stamps, say, service).start()
         ready()
-        return _watched(prepared, servers, say)
+        return watched(places, servers, say)
 
 
-def _watched(prepared: Prepared, servers: dict[str, Server], say: Callable[[str], None]) -> int:
+def watched(
+    places: Places, servers: dict[str, Server], say: Callable[[str], None], front: str = FRONT
+) -> int:
+    """Keep servers running until the destination says that the event is over; return its code.
+
+    Without a destination among them, until somebody interrupts.
+    """
     watch = Watch([*servers.values()], say)
     renew_at_s = time.monotonic() + RENEW_EVERY_S
     while True:
-        code = servers[DESTINATION].code
-        if code in OVER:
+        destination = servers.get(DESTINATION)
+        if destination is not None and (code := destination.code) in OVER:
             return code
         watch.look()
-        if time.monotonic() >= renew_at_s and prepared.places.acme.exists():
+        if time.monotonic() >= renew_at_s and places.acme.exists():
             renew_at_s = time.monotonic() + RENEW_EVERY_S
             # It may take minutes; servers are looked after meanwhile.
-            threading.Thread(
-                target=_renew, args=(prepared, servers[FRONT], say), daemon=True
-            ).start()
+            threading.Thread(target=_renew, args=(places, servers[front], say), daemon=True).start()
         time.sleep(LOOK_S)
 
 
-def _renew(prepared: Prepared, front: Server, say: Callable[[str], None]) -> None:
+def _renew(places: Places, front: Server, say: Callable[[str], None]) -> None:
     try:
-        renew_by_certbot(prepared.places)
+        renew_by_certbot(places)
     except ProblemError as error:
         say(f"the certificate is not renewed: {error}")
     front.tell(signal.SIGHUP)
 
 
 @contextmanager
-def _rereading(front: Server) -> Iterator[None]:
+def rereading(front: Server) -> Iterator[None]:
     """Have SIGHUP make the front read its certificate again."""
     before = signal.signal(signal.SIGHUP, lambda *_: front.tell(signal.SIGHUP))
     try:

@@ -17,6 +17,7 @@ from datacollect.bistro.formats.event.kinds import PEM
 from datacollect.bistro.formats.event.policy import read_witnesses
 from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.one_host.places import SERVICE, VERDICTS, WITNESS
+from datacollect.bistro.one_host.ways import HTTPS
 from datacollect.bistro.organiser.new_event import new_event
 from datacollect.bistro.organiser.roster import read_people
 from datacollect.bistro.organiser.ticket_files import write_tickets
@@ -39,6 +40,7 @@ from datacollect.net.keys import new_private_key, read_private_key, write_privat
 from datacollect.net.names import HOST_NAME, host_port_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -50,7 +52,6 @@ KEYS = ("organiser", "service", "witness", "verdicts", "collector", "receipts")
 # So long after the deadline files are still collected, and receipts can be verified against logs.
 COLLECT_DAYS, KEEP_DAYS = 7, 365
 DRAFTS = 10
-HTTPS = 443
 # Uploads, what was fetched of them, and the files themselves lie on one disk.
 COPIES = 3
 MOST_LIST_BYTES = 2**20
@@ -128,18 +129,24 @@ def keep_people(places: Places, roster: str | None) -> None:
     NotWrittenError
         The copy cannot be written.
     """
+    require_people(places, roster)
     if roster is None:
-        if not places.people.exists():
-            raise ProblemError(
-                "--people must name the table of all who may hand in; add --people FILE.csv"
-            )
         return
-    read_people(roster)
     data = read_bytes(roster)
     try:
         write_owned(places.people, data, mode=0o600)
     except OSError as error:
         raise not_written(places.people, error) from None
+
+
+def require_people(places: Places, roster: str | None) -> None:
+    """Raise `ProblemError` where there is no roster, or one that cannot be read."""
+    if roster is not None:
+        read_people(roster)
+    elif not places.people.exists():
+        raise ProblemError(
+            "--people must name the table of all who may hand in; add --people FILE.csv"
+        )
 
 
 def make_event(places: Places, wanted: Wanted) -> Event:
@@ -152,18 +159,41 @@ def make_event(places: Places, wanted: Wanted) -> Event:
     NotWrittenError, TransferError
         A file cannot be written, or the list of witnesses not be read.
     """
-    for name in KEYS:
+    make_keys(places, KEYS)
+    return completed(places, {**draft_of(places, wanted), **_own_rows(places, wanted)})
+
+
+def make_keys(places: Places, names: Sequence[str]) -> None:
+    """Make private keys, but for those that are there.
+
+    Raises
+    ------
+    NotWrittenError
+        One cannot be written.
+    """
+    for name in names:
         if not places.key(name).exists():
             write_private_key(places.key(name), new_private_key())
-    recipients = [_recipient(places.identity), _recipient(places.offline_identity)]
-    tree = _draft(places, wanted, recipients)
+
+
+def completed(places: Places, tree: dict[str, Any]) -> Event:
+    """Return the event that a draft becomes, once both are written.
+
+    Raises
+    ------
+    ProblemError
+        The event breaks a rule.
+    NotWrittenError
+        A file cannot be written.
+    """
     write_atomically(places.draft, toml_of(EVENT, tree).encode())
     # The identity that stays here opens a trial; that of the other was just made.
-    made = new_event(places.draft, places.event, [str(places.identity)])
-    return made.event
+    identities = [each for each in (places.identity, places.offline_identity) if each.exists()]
+    return new_event(places.draft, places.event, [str(each) for each in identities]).event
 
 
-def _recipient(file: Path) -> str:
+def recipient_of(file: Path) -> str:
+    """Return the recipient of an identity of age in a file, which is made where it is absent."""
     import pyrage
 
     if not file.exists():
@@ -182,39 +212,63 @@ def _recipient(file: Path) -> str:
         ) from None
 
 
-def _draft(places: Places, wanted: Wanted, recipients: list[str]) -> dict[str, Any]:
-    def public(name: str) -> str:
-        return read_private_key(places.key(name)).public
+def draft_of(places: Places, wanted: Wanted) -> dict[str, Any]:
+    """Return what a draft says of an event, but for those who keep it; identities are made.
 
-    url, host = wanted.url, wanted.address[0]
-    name = host if HOST_NAME.fullmatch(host) else "this-host"
-    own = {"url": f"{url}/{WITNESS}", "vkey": witness_key(name, public("witness")).text}
-    outside = [] if wanted.witnesses is None else _listed(wanted.witnesses)
+    Raises
+    ------
+    ProblemError
+        A file of an identity is none.
+    NotWrittenError
+        An identity cannot be written.
+    """
     until = {
         key: (wanted.deadline + timedelta(days=days)).date().isoformat()
         for key, days in (("collect_until", COLLECT_DAYS), ("keep_until", KEEP_DAYS))
     }
-    bistro = {"name": name, "url": url, "key": public("receipts")}
-    if wanted.certificate is not None:
-        bistro["ca"] = wanted.certificate
-    tree: dict[str, Any] = {
+    return {
         "name": wanted.name,
         "deadline": wanted.deadline.replace(tzinfo=None).isoformat(),
         "timezone": wanted.timezone,
         **until,
-        "organiser": public("organiser"),
-        "recipients": recipients,
+        "organiser": read_private_key(places.key("organiser")).public,
+        "recipients": [recipient_of(places.identity), recipient_of(places.offline_identity)],
         "limits": {"bytes": wanted.most_bytes, "commitments_per_ticket": DRAFTS},
+    }
+
+
+def _own_rows(places: Places, wanted: Wanted) -> dict[str, Any]:
+    """Return what a draft says of those who keep an event on this host."""
+
+    def public(name: str) -> str:
+        return read_private_key(places.key(name)).public
+
+    url, name = wanted.url, name_of(wanted.address[0])
+    own = {"url": f"{url}/{WITNESS}", "vkey": witness_key(name, public("witness")).text}
+    outside = [] if wanted.witnesses is None else _listed(wanted.witnesses)
+    bistro = {"name": name, "url": url, "key": public("receipts")}
+    if wanted.certificate is not None:
+        bistro["ca"] = wanted.certificate
+    rows: dict[str, Any] = {
         "services": [{"url": f"{url}/{SERVICE}", "key": public("service")}],
         "witnesses": [own, *outside],
         "verdicts": {"key": public("verdicts"), "url": f"{url}/{VERDICTS}"},
         "bistros": [bistro],
     }
     if not outside:
-        tree |= {"alone": True, "quorum": 1}
+        rows |= {"alone": True, "quorum": 1}
     if wanted.authorities is not None:
-        tree["authorities"] = _authorities(wanted.authorities)
-    return tree
+        rows["authorities"] = _authorities(wanted.authorities)
+    return rows
+
+
+def name_of(host: str) -> str:
+    """Return what a host is called where only names of letters, digits and dots are.
+
+    >>> name_of("hand-in.example"), name_of("::1")
+    ('hand-in.example', 'this-host')
+    """
+    return host if HOST_NAME.fullmatch(host) else "this-host"
 
 
 def _listed(place: str) -> list[dict[str, str]]:
@@ -255,8 +309,14 @@ def make_page(places: Places) -> None:
     write_page(places.event, places.page, force=True)
 
 
-def make_tickets(places: Places, event: Event) -> tuple[int, int]:
+def make_tickets(places: Places, page: str) -> tuple[int, int]:
     """Write tickets, links and cards for the people of the roster; return how many are new, of all.
+
+    Parameters
+    ----------
+    places : Places
+    page : str
+        Address of the page.
 
     Raises
     ------
@@ -267,7 +327,7 @@ def make_tickets(places: Places, event: Event) -> tuple[int, int]:
     """
     done = write_tickets(
         *(places.event, places.people, places.key("organiser"), places.tickets),
-        event.bistros[0].url,
+        page,
         places.sheet,
     )
     return done.n_new, done.n_new + done.n_kept
