@@ -185,11 +185,11 @@ def _show(found: Prepared, folder: str) -> None:
         f"who has handed in what: datacollect event list {short}/{places.destination_file.name} "
         f"--people {short}/{places.people.name}"
     )
-    note_text(f"end it by Ctrl-C; datacollect event quickstart {short} goes on")
+    note_text(f"Ctrl-C ends it, and datacollect event quickstart {short} goes on")
     if event.bistros[0].ca is not None:
         note_text(
-            "a trial: browsers warn of its certificate, and phones may refuse it; who hands in by "
-            f"`datacollect upload` sets SSL_CERT_FILE={short}/{places.own_certificate[0].name}"
+            "a trial: browsers warn of its certificate, and phones may refuse it, and `datacollect "
+            f"upload` needs SSL_CERT_FILE={short}/{places.own_certificate[0].name}"
         )
     if not event.alone:
         note_text(

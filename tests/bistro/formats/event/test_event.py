@@ -127,6 +127,15 @@ def test_what_an_event_withstands_is_said():
     assert "the service and 1 witness." in words
 
 
+def test_event_of_one_keeper_says_what_it_does_not_prove():
+    event = event_of(alone=True, n_witnesses=1, quorum=1, n_services=1)
+    words = " ".join(withstands(event))
+    assert event.alone
+    assert "proves nothing against that organiser" in words
+    assert "could change times" in words
+    assert "stamp" not in words
+
+
 def test_what_works_but_not_for_long_is_said():
     assert cautions(event_of()) == [
         "authorities names fewer than two: where no service answers, nothing can be proved."
