@@ -188,8 +188,8 @@ def _show(found: Prepared, folder: str) -> None:
     note_text(f"Ctrl-C ends it, and datacollect event quickstart {short} goes on")
     if event.bistros[0].ca is not None:
         note_text(
-            "this is a trial. Browsers warn of its certificate, and phones may refuse it. With "
-            f"`datacollect upload`, SSL_CERT_FILE={short}/{places.own_certificate[0].name} is set"
+            "this is a trial. Browsers warn of its certificate, and phones may refuse it. Programs "
+            f"trust it by SSL_CERT_FILE={short}/{places.own_certificate[0].name}"
         )
     if not event.alone:
         note_text(
