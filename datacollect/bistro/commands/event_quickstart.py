@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from datacollect.bistro.commands.reaching import (
+    Acme,
+    Certificate,
+    CertificateKey,
+    Deadline,
+    EventName,
+    HostAddress,
+    ListenAt,
+    Most,
+    People,
+    Timezone,
+    TrustClock,
+)
 from datacollect.commands.console import emit, emit_text, note, note_text
 from datacollect.commands.ending import Terminated, ending_on_sigterm
 from datacollect.commands.options import Json
@@ -20,64 +33,22 @@ def quickstart(
     folder: Annotated[
         str, typer.Argument(metavar="FOLDER", help="Of all that the event needs; new, or begun.")
     ],
-    deadline: Annotated[
-        str | None,
-        typer.Option("--deadline", metavar="TIME", help='Until when, as "2027-01-31 18:00".'),
-    ] = None,
-    people: Annotated[
-        str | None,
-        typer.Option(
-            "--people",
-            metavar="CSV",
-            help="Table of names: a column person, or first and last names as schools export them.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="Of the event; left out: the folder's."),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(
-            "--timezone", metavar="ZONE", help="As Europe/Zurich; left out: this machine's."
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address", metavar="HOST[:PORT]", help="How people reach this host; port 443."
-        ),
-    ] = None,
-    certificate: Annotated[
-        str | None,
-        typer.Option(
-            "--certificate", metavar="PEM", help="Certificate of that host, with its chain."
-        ),
-    ] = None,
-    certificate_key: Annotated[
-        str | None, typer.Option("--certificate-key", metavar="PEM", help="Its private key.")
-    ] = None,
-    acme: Annotated[
-        str | None,
-        typer.Option(
-            "--acme", metavar="MAIL", help="Have certbot get a certificate; your mail address."
-        ),
-    ] = None,
+    deadline: Deadline = None,
+    people: People = None,
+    name: EventName = None,
+    timezone: Timezone = None,
+    address: HostAddress = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
+    acme: Acme = None,
     is_trial: Annotated[
         bool,
         typer.Option(
             "--try", help="A trial on port 8443 with a certificate of its own: browsers warn."
         ),
     ] = False,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen", metavar="HOST:PORT", help="If another port than people see; 0.0.0.0:PORT."
-        ),
-    ] = None,
-    most: Annotated[
-        str, typer.Option("--most", metavar="SIZE", help="Largest file that is taken.")
-    ] = "100 MB",
+    listen: ListenAt = None,
+    most: Most = "100 MB",
     witnesses: Annotated[
         str | None,
         typer.Option(
@@ -90,10 +61,7 @@ def quickstart(
             "--authorities", metavar="TOML", help="Two or more [[authorities]] (RFC 3161)."
         ),
     ] = None,
-    trust_clock: Annotated[
-        bool,
-        typer.Option("--trust-clock", help="You vouch for this host's clock; not the kernel."),
-    ] = False,
+    trust_clock: TrustClock = False,
     as_json: Json = False,
 ) -> int:
     """Hold an event on this host alone: one command, one port, one tree of processes.

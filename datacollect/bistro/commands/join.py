@@ -9,6 +9,14 @@ from typing import Annotated
 
 import typer
 
+from datacollect.bistro.commands.reaching import (
+    Acme,
+    Certificate,
+    CertificateKey,
+    HostAddress,
+    ListenAt,
+    TrustClock,
+)
 from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, note_text
 from datacollect.commands.options import Json
@@ -23,33 +31,11 @@ def join(
         str,
         typer.Option("--as", metavar="ROLE", help="witness, service, bistro or destination."),
     ],
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address", metavar="HOST[:PORT]", help="How others reach this host; port 443."
-        ),
-    ] = None,
-    certificate: Annotated[
-        str | None,
-        typer.Option(
-            "--certificate", metavar="PEM", help="Certificate of that host, with its chain."
-        ),
-    ] = None,
-    certificate_key: Annotated[
-        str | None, typer.Option("--certificate-key", metavar="PEM", help="Its private key.")
-    ] = None,
-    acme: Annotated[
-        str | None,
-        typer.Option(
-            "--acme", metavar="MAIL", help="Have certbot get a certificate; your mail address."
-        ),
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen", metavar="HOST:PORT", help="If another port than others see; 0.0.0.0:PORT."
-        ),
-    ] = None,
+    address: HostAddress = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
+    acme: Acme = None,
+    listen: ListenAt = None,
     folder: Annotated[
         str | None,
         typer.Option("--folder", metavar="DIR", help="Of all that this host keeps; the role."),
@@ -60,10 +46,7 @@ def join(
             "--bytes", metavar="SIZE", help='A bistro\'s room, as "2 TB"; a third of what is free.'
         ),
     ] = None,
-    trust_clock: Annotated[
-        bool,
-        typer.Option("--trust-clock", help="You vouch for this host's clock; not the kernel."),
-    ] = False,
+    trust_clock: TrustClock = False,
     no_start: Annotated[
         bool, typer.Option("--no-start", help="End once its files are written.")
     ] = False,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.http.config_fields import (
-    DESTINATION_FORMAT,
     SERVICE_FORMAT,
     WITNESS_FORMAT,
 )
@@ -22,7 +21,7 @@ from datacollect.bistro.joining.invitation import Invitation, expired_text, fing
 from datacollect.bistro.joining.reception import OPENED as OPENED_PATH
 from datacollect.bistro.joining.reception import POSTED, SIGNED
 from datacollect.bistro.one_host.places import Places
-from datacollect.bistro.one_host.servers import MOST_NEW_PER_S, MOST_SESSIONS
+from datacollect.bistro.one_host.servers import accept_table, agent_text, destination_text
 from datacollect.bistro.one_host.setting_up import (
     make_folder,
     make_keys,
@@ -46,11 +45,11 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.keys import is_signed, read_private_key
 from datacollect.net.names import host_port_text
 from datacollect.net.safe_text import safe_text
-from datacollect.transfer.agent.config.fields import AGENT_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from datacollect.bistro.one_host.certificates import Certificate
     from datacollect.bistro.one_host.ways import Ways
 
 AGAIN_S = 1.0
@@ -128,8 +127,6 @@ def joined(
     make_keys(places, KEYS[role])
     certificate = ways.certificate_for(places, ways.reached[0])
     half = _half(places, role, ways)
-    files = (("certificate", certificate.chain), ("key", certificate.key))
-    tls = ", ".join(f"{key} = {toml_text(str(file))}" for key, file in files)
     with Asker(invitation.url) as asker:
         _post(asker, invitation, half, say)
         told(half, fingerprint_of_half(half))
@@ -140,7 +137,7 @@ def joined(
             "the event that was sent is another organiser's than the invitation's; tell the "
             "organiser, and do not start"
         )
-    text = _server_file(places, role, ways, tls, tree, room)
+    text = _server_file(places, role, ways, certificate, tree, room)
     write_atomically(places.folder / f"{role}.toml", text.encode())
     _keep(places.folder / f"datacollect-{role}.service", _unit(done), mode=0o644)
     # The last: once it is there, all is.
@@ -243,9 +240,16 @@ def _why(body: bytes) -> str:
 
 
 def _server_file(
-    places: Places, role: str, ways: Ways, tls: str, tree: dict[str, Any], room: int | None
+    places: Places,
+    role: str,
+    ways: Ways,
+    certificate: Certificate,
+    tree: dict[str, Any],
+    room: int | None,
 ) -> str:
     """Return the text of the server's own file."""
+    files = (("certificate", certificate.chain), ("key", certificate.key))
+    tls = ", ".join(f"{key} = {toml_text(str(file))}" for key, file in files)
     listen = f"listen = {toml_text(host_port_text(*ways.listening))}\ntls = {{ {tls} }}\n"
     if role == WITNESS:
         clock = "trusted" if ways.is_clock_trusted else "kernel"
@@ -261,23 +265,18 @@ def _server_file(
         )
     if role == BISTRO:
         (places.folder / "state").mkdir(mode=0o700, exist_ok=True)
-        return (
-            f"format = {toml_text(AGENT_FORMAT)}\nname = {toml_text(name_of(ways.reached[0]))}\n"
-            f'collectors = {toml_text([tree["collector"]])}\nstate = "state"\n{listen}\n'
-            f'[accept]\nevent = "event.toml"\nfolder = "uploads"\n'
-            f'bytes = {room or room_bytes(places)}\nreceipt_key = "receipts.key"\n\n'
-            f"[limits]\nsessions = {MOST_SESSIONS}\nsessions_per_address = {MOST_SESSIONS}\n"
-            f"new_per_s = {MOST_NEW_PER_S}\n"
+        return agent_text(
+            name_of(ways.reached[0]),
+            tree["collector"],
+            ways.listening,
+            certificate,
+            accept_table(room or room_bytes(places)),
         )
     places.tickets.mkdir(mode=0o700, exist_ok=True)
     for name, text in tree["tickets"].items():
         if Path(name).name == name and name.endswith(".ticket"):
             _keep(places.tickets / name, text)
-    return (
-        f'format = {toml_text(DESTINATION_FORMAT)}\nkey = "verdicts.key"\n'
-        f'collector = "collector.key"\nidentities = ["{places.identity.name}"]\n'
-        f'tickets = "{places.tickets.name}"\nfolder = "collected"\n{listen}every_s = 5\n'
-    )
+    return destination_text(places, listen)
 
 
 def _unit(done: Joined) -> str:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.event.fields import EVENT
-from datacollect.bistro.http.config_fields import DESTINATION_FORMAT
 from datacollect.bistro.joining.guests import Guests
 from datacollect.bistro.joining.halves import BISTRO, DESTINATION, SERVICE, WITNESS
 from datacollect.bistro.joining.invitation import Invitation
 from datacollect.bistro.joining.reception import Reception, receiving
+from datacollect.bistro.one_host.certificates import Certificate
 from datacollect.bistro.one_host.checks import deadline_of, free_ports, require_free_port
 from datacollect.bistro.one_host.places import VERDICTS
 from datacollect.bistro.one_host.processes import Server
 from datacollect.bistro.one_host.quickstart import held, require_enough
 from datacollect.bistro.one_host.running import rereading, watched
-from datacollect.bistro.one_host.servers import LOOPBACK, commands
+from datacollect.bistro.one_host.servers import (
+    LOOPBACK,
+    agent_text,
+    commands,
+    destination_text,
+    front_table,
+)
 from datacollect.bistro.one_host.setting_up import (
     Wanted,
     completed,
@@ -38,17 +45,14 @@ from datacollect.files.documents import (
     document_name,
     parse_toml,
     read_text,
-    toml_text,
     write_atomically,
 )
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import read_private_key
-from datacollect.net.names import host_and_port, host_port_text
-from datacollect.transfer.agent.config.fields import AGENT_FORMAT
+from datacollect.net.names import host_and_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.joining.guests import Guest
@@ -57,7 +61,7 @@ if TYPE_CHECKING:
 
 JOIN, FRONT = "join", "front"
 KEYS = ("organiser", "verdicts", "collector")
-LOOK_S, EVERY_S = 0.2, 5
+LOOK_S = 0.2
 # What is shown at the page's address before there is an event.
 WAITING = "<!doctype html><meta charset=utf-8><title>Soon</title><p>This event is not open yet."
 WAITING_HEADERS = "add_header Content-Security-Policy \"default-src 'none'\" always;\n"
@@ -166,21 +170,15 @@ def _write_front(
 ) -> None:
     """Write the file of the agent that shows the page, and passes on to servers of this host."""
     collector = read_private_key(places.key("collector")).public
-    passed = ", ".join(f'{name} = "{LOOPBACK}:{port}"' for name, port in to.items())
     waiting = places.folder / "waiting"
     for folder in (waiting, places.folder / "state"):
         folder.mkdir(mode=0o700, exist_ok=True)
     (waiting / PAGE).write_text(f"{WAITING}\n")
     (waiting / HEADERS).write_text(WAITING_HEADERS)
     name = name_of(host_and_port(_url(places).removeprefix("https://"), default_port=443)[0])
-    text = (
-        f"format = {toml_text(AGENT_FORMAT)}\nname = {toml_text(name)}\n"
-        f"listen = {toml_text(host_port_text(*listen))}\ncollectors = {toml_text([collector])}\n"
-        f'state = "state"\n\n[tls]\ncertificate = {toml_text(tls["certificate"])}\n'
-        f"key = {toml_text(tls['key'])}\n\n[front]\npage = {toml_text(page)}\n"
-        f"to = {{ {passed} }}\n\n[limits]\nsessions = 4000\nsessions_per_address = 4000\n"
-        "new_per_s = 1000\ndrain_s = 5\n"
-    )
+    certificate = Certificate(Path(tls["certificate"]), Path(tls["key"]))
+    places_of = {part: f"{LOOPBACK}:{port}" for part, port in to.items()}
+    text = agent_text(name, collector, listen, certificate, front_table(page, places_of))
     write_atomically(_front_file(places), text.encode())
 
 
@@ -252,7 +250,9 @@ def open_event(
         servers[FRONT].await_ready()
         reception.open(lambda guest: _told(places, event, guests.joined, guest))
         if _of(guests.joined, DESTINATION) is None:
-            _write_destination(places, verdicts)
+            listening = f'listen = "{LOOPBACK}:{verdicts}"\nbehind = ["{LOOPBACK}"]\n'
+            text = destination_text(places, listening)
+            write_atomically(places.destination_file, text.encode())
             servers["destination"] = Server(
                 "destination", command, places.logs / "destination.log", {}
             )
@@ -321,13 +321,3 @@ def _told(places: Places, event: Event, guests: Sequence[Guest], guest: Guest) -
         tickets = sorted(places.tickets.glob("*.ticket"))
         told["tickets"] = {each.name: read_text(each) for each in tickets}
     return told
-
-
-def _write_destination(places: Places, port: int) -> None:
-    text = (
-        f'format = {toml_text(DESTINATION_FORMAT)}\nkey = "verdicts.key"\n'
-        f'collector = "collector.key"\nidentities = ["{places.identity.name}"]\n'
-        f'tickets = "{places.tickets.name}"\nfolder = "collected"\n'
-        f'listen = "{LOOPBACK}:{port}"\nbehind = ["{LOOPBACK}"]\nevery_s = {EVERY_S}\n'
-    )
-    write_atomically(places.destination_file, text.encode())

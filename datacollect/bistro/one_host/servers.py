@@ -32,6 +32,8 @@ from datacollect.net.names import host_and_port, host_port_text
 from datacollect.transfer.agent.config.fields import AGENT_FORMAT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.one_host.places import Places
 
@@ -100,7 +102,6 @@ def write_servers(places: Places, event: Event, chosen: Chosen) -> None:
     behind = f"behind = {toml_text([LOOPBACK])}\n"
     logs = [key.text for key in event.log_keys]
     collector = read_private_key(places.key("collector")).public
-    certificate, key = chosen.certificate.chain, chosen.certificate.key
     texts = {
         places.witness_file: (
             f"format = {toml_text(WITNESS_FORMAT)}\n"
@@ -113,29 +114,69 @@ def write_servers(places: Places, event: Event, chosen: Chosen) -> None:
             f'format = {toml_text(SERVICE_FORMAT)}\nevent = "event.toml"\nkey = "service.key"\n'
             f'listen = {toml_text(service)}\nfolder = "log"\n{behind}'
         ),
-        places.destination_file: (
-            f'format = {toml_text(DESTINATION_FORMAT)}\nkey = "verdicts.key"\n'
-            f'collector = "collector.key"\nidentities = ["{places.identity.name}"]\n'
-            f'tickets = "{places.tickets.name}"\nfolder = "collected"\n'
-            f"listen = {toml_text(verdicts)}\n{behind}every_s = {EVERY_S}\n"
+        places.destination_file: destination_text(
+            places, f"listen = {toml_text(verdicts)}\n{behind}"
         ),
-        places.front_file: (
-            f"format = {toml_text(AGENT_FORMAT)}\nname = {toml_text(event.bistros[0].name)}\n"
-            f"listen = {toml_text(host_port_text(*chosen.listen))}\n"
-            f'collectors = {toml_text([collector])}\nstate = "state"\n\n'
-            f"[tls]\ncertificate = {toml_text(str(certificate))}\nkey = {toml_text(str(key))}\n\n"
-            f'[accept]\nevent = "event.toml"\nfolder = "uploads"\n'
-            f'bytes = {chosen.room_bytes}\nreceipt_key = "receipts.key"\n\n'
-            f"[front]\npage = {toml_text(places.page.name)}\n"
-            f"to = {{ {SERVICE} = {toml_text(service)}, {WITNESS} = {toml_text(witness)}, "
-            f"{VERDICTS} = {toml_text(verdicts)} }}\n\n"
-            f"[limits]\nsessions = {MOST_SESSIONS}\nsessions_per_address = {MOST_SESSIONS}\n"
-            f"new_per_s = {MOST_NEW_PER_S}\ndrain_s = {DRAIN_S}\n"
+        places.front_file: agent_text(
+            event.bistros[0].name,
+            collector,
+            chosen.listen,
+            chosen.certificate,
+            accept_table(chosen.room_bytes),
+            front_table(places.page.name, {SERVICE: service, WITNESS: witness, VERDICTS: verdicts}),
         ),
     }
     (places.folder / "state").mkdir(mode=0o700, exist_ok=True)
     for path, text in texts.items():
         write_atomically(path, text.encode())
+
+
+def destination_text(places: Places, listening: str) -> str:
+    """Return the file of a destination that keeps all in one folder, and listens by these lines."""
+    return (
+        f'format = {toml_text(DESTINATION_FORMAT)}\nkey = "verdicts.key"\n'
+        f'collector = "collector.key"\nidentities = ["{places.identity.name}"]\n'
+        f'tickets = "{places.tickets.name}"\nfolder = "collected"\n{listening}'
+        f"every_s = {EVERY_S}\n"
+    )
+
+
+def agent_text(
+    name: str,
+    collector: str,
+    listen: tuple[str, int],
+    certificate: Certificate,
+    *tables: str,
+) -> str:
+    """Return the file of an agent that many people speak to, with tables for what it does."""
+    return "\n".join(
+        (
+            f"format = {toml_text(AGENT_FORMAT)}",
+            f"name = {toml_text(name)}",
+            f"listen = {toml_text(host_port_text(*listen))}",
+            f"collectors = {toml_text([collector])}",
+            'state = "state"\n\n[tls]',
+            f"certificate = {toml_text(str(certificate.chain))}",
+            f"key = {toml_text(str(certificate.key))}\n",
+            *tables,
+            f"[limits]\nsessions = {MOST_SESSIONS}\nsessions_per_address = {MOST_SESSIONS}",
+            f"new_per_s = {MOST_NEW_PER_S}\ndrain_s = {DRAIN_S}\n",
+        )
+    )
+
+
+def accept_table(n_bytes: int) -> str:
+    """Return the table of a bistro."""
+    return (
+        f'[accept]\nevent = "event.toml"\nfolder = "uploads"\nbytes = {n_bytes}\n'
+        'receipt_key = "receipts.key"\n'
+    )
+
+
+def front_table(page: str, to: Mapping[str, str]) -> str:
+    """Return the table of what else answers at an agent's address."""
+    passed = ", ".join(f"{name} = {toml_text(place)}" for name, place in to.items())
+    return f"[front]\npage = {toml_text(page)}\nto = {{ {passed} }}\n"
 
 
 def commands(places: Places) -> dict[str, list[str]]:
