@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -67,6 +67,9 @@ timestamp-demo: $(VENV)/.installed-test ## hand in by a deadline: services, witn
 
 bistro-demo: $(VENV)/.installed-test ## hand in by a deadline, to bistros; collect, prove, audit: 200 people
 	@$(BIN)/python experiments/bistro_demo.py demo/bistro
+
+quickstart-crowd: $(VENV)/.installed-test ## 500 people hand in at one host within ten minutes: how long each waits
+	@$(BIN)/python experiments/quickstart_crowd.py demo/quickstart
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo

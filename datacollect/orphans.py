@@ -20,10 +20,10 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
 # What a process leaves with whose parent is gone.
@@ -105,6 +105,39 @@ def running_program(command: Sequence[str]) -> Generator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def begun_program(
+    command: Sequence[str], pipe: int, log: IO[bytes], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Begin a program whose output is read; on Linux it ends with whoever holds the pipe's end.
+
+    Parameters
+    ----------
+    command : sequence of str
+    pipe : int
+        What `held_pipe` has lent.
+    log : file
+        Takes what it writes to standard error.
+    environment : mapping of str to str
+
+    Raises
+    ------
+    OSError
+        This host cannot.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env=environment,
+        pass_fds=[pipe],
+        # Ctrl-C is for the parent, who ends them in order.
+        start_new_session=True,
+    )
+    _have_ended(process.pid, pipe)
+    return process
 
 
 def _have_ended(pid: int, pipe: int) -> None:

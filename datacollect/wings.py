@@ -15,6 +15,7 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
     "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
+    "join": "Keep a part of an event on this host, by the organiser's line.",
     "verify": (
         "Show what a receipt proves, offline: which file, by when, and whether it was collected."
     ),
@@ -36,6 +37,7 @@ COMMANDS = {
     "audit": f"{_BISTRO}.commands.audit:COMMAND",
     "timestamp": f"{_BISTRO}.commands.servers:TIMESTAMP_COMMAND",
     "witness": f"{_BISTRO}.commands.servers:WITNESS_COMMAND",
+    "join": f"{_BISTRO}.commands.join:COMMAND",
     "bistro": f"{_BISTRO}.commands.bistro:COMMAND",
     "event": f"{_BISTRO}.commands.event:COMMAND",
     "measure": f"{_MEASURING}.commands.group:COMMAND",
@@ -53,10 +55,12 @@ FEED_COMMANDS: dict[str, str] = {}
 # `datacollect.transfer.agent.handlers`.
 AGENT_TABLES = {
     "accept": f"{_BISTRO}.upload_server.table:ACCEPT_TABLE",
+    "front": f"{_BISTRO}.one_host.front_table:FRONT_TABLE",
     "measure": f"{_MEASURING}.agent.table:MEASURE_TABLE",
 }
 AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
+    "front": f"{_BISTRO}.one_host.front:FRONT_HANDLERS",
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
 }
 

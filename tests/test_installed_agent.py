@@ -200,6 +200,7 @@ def test_the_wheel_alone_serves_and_is_small(wheel, tmp_path):
         ("datacollect-agent", "/usr/local/bin/datacollect-agent"),
         ("datacollect-bistro", "/opt/datacollect/bin/datacollect"),
         ("datacollect-mirror", "/opt/datacollect/bin/datacollect"),
+        ("datacollect-quickstart", "/opt/datacollect/bin/datacollect"),
         ("datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
         ("datacollect-witness", "/opt/datacollect/bin/datacollect"),
     ],

@@ -149,7 +149,8 @@ EXAMPLES = {
 
 # Those that start processes, or plan much; the others are together as fast as one of these.
 SLOW_ROOMS = {
-    *("bistros", "commands", "exports", "pages", "people", "servers", "spools", "studies"),
+    *("bistros", "commands", "exports", "one_host", "pages", "people", "servers", "spools"),
+    "studies",
 }
 
 

@@ -118,8 +118,8 @@ def test_the_schema_of_agents_is_that_of_the_core():
     assert done.returncode == 0
     properties = json.loads(done.stdout)["properties"]
     assert "serve" in properties
-    assert not {"accept", "measure"} & properties.keys()
-    assert done.stderr.count("needs the whole package") == 2
+    assert not {"accept", "front", "measure"} & properties.keys()
+    assert done.stderr.count("needs the whole package") == 3
 
 
 # What the core knows of wings is so -------------------------------------------------------------

@@ -11,9 +11,9 @@ Each party has a room: a core that reads no clock, socket or file, its messages,
 server that does what the core says. Imports lead downwards::
 
     commands, page     what people call, and the page on which they hand in, in a browser
+    joining, one_host, organiser  events of hosts that join; of one host; tickets, what is changed
     destination/{run}  a register of uploads, opening them, what is missing; the event carried out
     auditor, mirror    what became of each entry, and who has lied; copies of logs
-    organiser          events, tickets for people, what is changed afterwards
     upload_server      a bistro: takes sealed uploads over an agent, and signs for them
     person             seals, has it timestamped, sends it, keeps and verifies receipts
     log_service/{server}  entries kept, acknowledged, signed, published; its processes

@@ -123,6 +123,7 @@ class Asker:
         headers: Mapping[str, str],
         blocks: Iterable[bytes] = (),
         n_bytes: int | None = None,
+        most_bytes: int = MOST_ANSWER_BYTES,
     ) -> Answer:
         """Return the answer to any request, which is sent once: it may change something.
 
@@ -136,6 +137,8 @@ class Asker:
             The body; it may take its time, as long as some of it is taken now and then.
         n_bytes : int, optional
             Of the body; None: there is none.
+        most_bytes : int
+            Of the answer.
         """
         if self._channel is not None and not self._channel.is_quiet:
             self.close()
@@ -151,12 +154,12 @@ class Asker:
             except TransferError:
                 # A server that refuses answers before it has all of it.
                 with suppress(TransferError):
-                    answer = self._answered(channel, MOST_ANSWER_BYTES, Deadline(GOODBYE_S))
+                    answer = self._answered(channel, most_bytes, Deadline(GOODBYE_S))
                     self.close()
                     return answer
                 raise
             deadline = Deadline(self._timeout_s)
-            return self._answered(channel, MOST_ANSWER_BYTES, deadline, is_head=method == "HEAD")
+            return self._answered(channel, most_bytes, deadline, is_head=method == "HEAD")
         except BaseException:
             self.close()
             raise

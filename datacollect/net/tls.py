@@ -7,14 +7,13 @@ import ipaddress
 import ssl
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import IdentityError, ProblemError, TransferError
 from datacollect.files.documents import document_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cryptography.x509 import GeneralName
 
 FINGERPRINT = "sha256:"
@@ -179,6 +178,27 @@ def web_context(
         context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def trusted_certificates() -> str:
+    """Return the certificates, PEM, of the authorities that this host trusts.
+
+    Raises
+    ------
+    ProblemError
+        It has none.
+    """
+    paths = ssl.get_default_verify_paths()
+    found = [Path(paths.cafile)] if paths.cafile else []
+    if not found and paths.capath:
+        found = sorted(Path(paths.capath).glob("*.pem"))
+    text = "\n".join(each.read_text(errors="replace") for each in found if each.is_file())
+    if CERTIFICATE_BEGINS not in text:
+        raise ProblemError(
+            "this host trusts no authority of certificates; install ca-certificates, or name a "
+            "file of them by the environment variable SSL_CERT_FILE"
+        )
+    return text
 
 
 def require_fingerprint(connection: ssl.SSLSocket, expected: str | None, peer: str) -> None:

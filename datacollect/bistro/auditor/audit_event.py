@@ -16,6 +16,7 @@ from datacollect.bistro.auditor.custody_audit import (
     batch_files,
 )
 from datacollect.bistro.auditor.log_reading import WholeLog, read_log
+from datacollect.bistro.auditor.stamp_reading import Stamped, held_against, stamps_at
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.checkpoints import cosigned_times
@@ -116,6 +117,8 @@ class Audit:
         What became of the uploads; None where only the logs were audited.
     caveat : str
         What an event of this kind cannot show; empty where there is nothing to say.
+    stamped : Stamped or None
+        What outside authorities bear out of the logs' times; None where nobody has asked.
     """
 
     event: str
@@ -125,12 +128,16 @@ class Audit:
     evidence: tuple[Lie, ...]
     custody: Custody | None = None
     caveat: str = ""
+    stamped: Stamped | None = None
 
     @property
     def exit_code(self) -> int:
-        """1 with evidence, disputes or a receipt that proves nothing; 3 without all to read."""
+        """1 with evidence, disputes, far times or a receipt for nothing; 3 without all to read."""
         disputes = self.custody.disputes if self.custody else ()
+        is_far = self.stamped is not None and self.stamped.n_far > 0
         if self.evidence or disputes or not all(each.is_provable for each in self.receipts):
+            return 1
+        if is_far:
             return 1
         return 0 if self.is_complete else 3
 
@@ -172,6 +179,7 @@ class Audit:
             "evidence": [{"who": each.who, "text": each.text} for each in self.evidence],
             "custody": self.custody and self.custody.to_dict(),
             "caveat": self.caveat or None,
+            "stamped": None if self.stamped is None else self.stamped.to_dict(),
         }
 
 
@@ -182,6 +190,7 @@ def audit_event(
     amendments: str | PathLike[str] | None = None,
     batches: str | PathLike[str] | None = None,
     verdicts: str | PathLike[str] | None = None,
+    stamps: str | None = None,
     workers: int | None = None,
     dask: str | None = None,
 ) -> Audit:
@@ -204,6 +213,8 @@ def audit_event(
     verdicts : str or path-like, optional
         Address of the destination's log of verdicts, or a folder with its checkpoint and tiles.
         None: only the logs are audited.
+    stamps : str, optional
+        File or URL of stamps of outside authorities, against which the logs' times are held.
     workers : int, optional
         Processes on this machine; by default one for each processor where there is much to read.
         0: none, this one does all.
@@ -247,6 +258,10 @@ def audit_event(
         write_atomically(amendments, amendments_data(found.id, published))
     hidden = {each.log for each in logs if not each.trouble} - wholes.keys()
     lies += _lies(found, wholes, held, hidden, is_over=is_over)
+    stamped = None
+    if stamps is not None:
+        stamped, others = held_against(stamps_at(stamps), wholes, found)
+        lies += others
     for name, receipt in held.items():
         whole = _with_proofs(receipt, wholes, found)
         verdict = verify(event_data, whole, amendments=published)
@@ -266,7 +281,14 @@ def audit_event(
     evidence = tuple(dict.fromkeys(lies))
     caveat = "" if found.is_signed_for else HEARD_TICKETS
     return Audit(
-        found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence, custody, caveat
+        found.id.hex(),
+        tuple(logs),
+        tuple(listed),
+        tuple(judged),
+        evidence,
+        custody,
+        caveat,
+        stamped,
     )
 
 

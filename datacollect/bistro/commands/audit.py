@@ -22,6 +22,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from datacollect.bistro.auditor.audit_event import Audit
     from datacollect.bistro.auditor.custody_audit import Custody
+    from datacollect.bistro.auditor.stamp_reading import Stamped
 
 SHOWN_RECEIPTS = 20
 
@@ -47,6 +48,14 @@ def audit(
         str | None,
         typer.Option("--receipts", metavar="DIR", help="Hold these receipts against the logs."),
     ] = None,
+    stamps: Annotated[
+        str | None,
+        typer.Option(
+            "--stamps",
+            metavar="WHERE",
+            help="File or URL of stamps of outside authorities: hold the times against them.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +73,8 @@ def audit(
     refused, superseded or missing, exactly once.
 
     Exit 0: all fits; 1: there is evidence of a lie, something acknowledged has no verdict in the
-    end, or a receipt proves no time; 3: something could not be read.
+    end, a receipt proves no time, or authorities saw entries much later than witnesses say; 3:
+    something could not be read.
     """
     from datacollect.bistro.auditor.audit_event import audit_event
 
@@ -81,6 +91,7 @@ def audit(
             amendments=output,
             batches=batches,
             verdicts=verdicts,
+            stamps=stamps,
             workers=workers,
             dask=dask,
         )
@@ -113,11 +124,34 @@ def _show(found: Audit) -> None:
         emit_text(f"{receipt.file}: {receipt.trouble or 'proves no time'}", 2)
     if found.custody is not None:
         _show_custody(found.custody)
+    if found.stamped is not None:
+        _show_stamped(found.stamped)
     if found.caveat:
         emit_text(found.caveat)
     for lie in found.evidence:
         emit_text(f"evidence: {lie.who}: {lie.text}")
     emit("nothing contradicts anything" if not found.evidence else "there is evidence of lies")
+
+
+def _show_stamped(stamped: Stamped) -> None:
+    from datacollect.files.units import counted, format_duration
+
+    entries = counted(stamped.n_borne_out, "entry", "entries")
+    by = "" if stamped.most_after_s is None else f" {format_duration(stamped.most_after_s)}"
+    emit_text(
+        f"{counted(stamped.n_stamps, 'stamp')} of outside authorities: {entries} there by the time "
+        f"that witnesses say, or at most{by or ' a while'} later"
+    )
+    if stamped.n_far:
+        emit_text(
+            f"{counted(stamped.n_far, 'entry', 'entries')} seen by authorities much later than "
+            "witnesses say: nothing outside bears their times out"
+        )
+    if stamped.n_unstamped:
+        emit_text(
+            f"{counted(stamped.n_unstamped, 'entry', 'entries')} in no stamp: their times stand on "
+            "the witnesses alone"
+        )
 
 
 def _show_custody(custody: Custody) -> None:

@@ -8,7 +8,9 @@ import typer
 
 from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
+from datacollect.bistro.commands.event_open import init, invite, open_
 from datacollect.bistro.commands.event_page import page
+from datacollect.bistro.commands.event_quickstart import quickstart
 from datacollect.bistro.commands.event_recover import recover
 from datacollect.bistro.commands.event_run import run, status
 from datacollect.commands.brought import CommandSpec
@@ -230,8 +232,12 @@ def _show_amended(done: Extended) -> None:
 
 
 event.command("list", cls=Command)(list_people)
+event.command(cls=Command)(init)
+event.command(cls=Command)(invite)
 event.command(cls=Command)(mirror)
+event.command("open", cls=Command)(open_)
 event.command(cls=Command)(page)
+event.command(cls=Command)(quickstart)
 event.command(cls=Command)(recover)
 event.command(cls=Command)(remind)
 event.command(cls=Command)(run)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -56,6 +57,7 @@ def page_files(event_data: bytes, event: Event, privacy: str | None = None) -> d
     page = (static / PAGE).read_text(encoding="utf-8")
     for name, text in said.items():
         page = page.replace(f"@{name}@", html.escape(text))
+    page = page.replace("@alone@\n", _alone() if event.alone else "")
     made = {
         **taken,
         # The last one: what a notice says is no name of ours.
@@ -65,6 +67,33 @@ def page_files(event_data: bytes, event: Event, privacy: str | None = None) -> d
     }
     lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(made.items())]
     return {**made, SUMS: "".join(lines).encode()}
+
+
+# As `strength.ALONE` says it, in all languages of the page: who reads it has not chosen one yet.
+_ALONE = {
+    "en": "One organiser keeps all of this event. Its receipts prove nothing against that "
+    "organiser, nor against whoever administers or hosts the machine, or breaks into it: they "
+    "could change times, refuse or delete what is handed in, show two people two logs, and read "
+    "before the deadline.",
+    "de": "Dieser Anlass liegt ganz bei einem Veranstalter. Seine Quittungen beweisen nichts gegen "
+    "ihn, noch gegen Verwalter und Betreiber seines Rechners oder Eindringlinge: Sie könnten "
+    "Zeiten ändern, Abgaben verweigern oder löschen, zwei Leuten zwei Protokolle zeigen und vor "
+    "dem Termin lesen.",
+    "fr": "Un seul organisateur tient tout cet événement. Ses reçus ne prouvent rien contre lui, "
+    "ni contre qui administre ou héberge sa machine ou s'y introduit : ils pourraient changer les "
+    "heures, refuser ou effacer des remises, montrer deux journaux à deux personnes et lire avant "
+    "l'échéance.",
+}
+
+
+_ALONE_TITLE = "What this event proves / Was dieser Anlass beweist / Ce que cela prouve"
+
+
+def _alone() -> str:
+    words = "".join(
+        f'<p lang="{lang}">{html.escape(text, quote=False)}</p>\n' for lang, text in _ALONE.items()
+    )
+    return f'<details class="warning"><summary>{_ALONE_TITLE}</summary>\n{words}</details>\n'
 
 
 def policy_of(event: Event) -> str:
@@ -106,6 +135,15 @@ def headers_of(event: Event) -> dict[str, str]:
 
 def _integrity(data: bytes) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(data).digest()).decode()}"
+
+
+def read_headers(text: str) -> dict[str, str]:
+    """Return the headers that a file `HEADERS` names, by name.
+
+    >>> read_headers('add_header Referrer-Policy "no-referrer" always;')
+    {'Referrer-Policy': 'no-referrer'}
+    """
+    return dict(re.findall(r'^add_header (\S+) "([^"]*)" always;$', text, re.MULTILINE))
 
 
 def _as_nginx_has_them(headers: Mapping[str, str]) -> str:

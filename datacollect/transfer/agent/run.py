@@ -92,7 +92,7 @@ class Agent:
     ) -> None:
         self._config = config
         make_own_certificate(config)
-        tls = server_context(config.certificate, config.key)
+        self._tls = server_context(config.certificate, config.key)
         self.fingerprint = fingerprint_of_file(config.certificate)
         listener = _listener(config)
         try:
@@ -118,7 +118,7 @@ class Agent:
             core,
             config,
             listener,
-            tls,
+            self._tls,
             self._folder,
             self._nonces,
             log,
@@ -190,7 +190,10 @@ class Agent:
         self._shell.loop.run_soon(lambda: self._shell.tell(events.StopAsked(self._shell.now())))
 
     def reread(self) -> None:
-        """Count the tickets of those whom the file names now; sessions and tests of others end."""
+        """Count the tickets of those whom the file names now; sessions and tests of others end.
+
+        Its certificate is taken anew, too, for connections from now on.
+        """
         self._shell.loop.run_soon(self._begin_rereading)
 
     def _begin_rereading(self) -> None:
@@ -203,11 +206,20 @@ class Agent:
 
         def read(_: object) -> AgentConfig:
             config = AgentConfig.from_file(self._config.file)
+            self._reread_certificate(config)
             if self._also is not None and number == self._n_rereadings:
                 self._also(config)
             return config
 
         Begun("rereading", read, tell)
+
+    def _reread_certificate(self, config: AgentConfig) -> None:
+        try:
+            server_context(config.certificate, config.key)  # it may be damaged
+            self._tls.load_cert_chain(config.certificate, config.key, password=b"")
+        except (ProblemError, OSError) as error:
+            why = f"the certificate is not reread, the old one stays: {error}"
+            self._shell.loop.run_soon(lambda: self._shell.note("failed", {"why": why}))
 
     def _reread(self, number: int, outcome: Outcome[AgentConfig]) -> None:
         if number < self._n_rereadings:  # somebody has asked again since

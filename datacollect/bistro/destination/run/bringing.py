@@ -10,6 +10,7 @@ from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES
 from datacollect.bistro.formats.custody.segments import MOST_INDEX_BYTES, MOST_SEGMENT_BYTES
 from datacollect.errors import InfeasibleError, ProblemError, StoreError
 from datacollect.methods.options.names import ADAPTIVE
+from datacollect.net.tls import trusted_certificates
 from datacollect.transfer.pull.config.fields import COLLECTION
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.run import pull
@@ -149,10 +150,10 @@ class Bringing:
         return own
 
     def _agent(self, bistro: Bistro) -> dict[str, Any]:
-        if bistro.ca is None:
+        if bistro.fingerprint is not None:
             return {"url": bistro.url, "fingerprint": bistro.fingerprint}
         path = self.into / f".{bistro.name}.ca.pem"
-        path.write_text(bistro.ca)
+        path.write_text(bistro.ca or trusted_certificates())
         return {"url": bistro.url, "ca": str(path.absolute())}
 
 

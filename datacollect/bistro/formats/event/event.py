@@ -101,6 +101,8 @@ class Event:
         ``"none"``.
     content : str
         Of `datacollect.bistro.formats.log.content.CONTENT_FORMATS`: what headers name.
+    alone : bool
+        Whether who keeps the event is its only witness.
     ended_verdicts : tuple of EndedLog
         Logs of verdicts before it, the oldest first: what they had proved by then stands.
     """
@@ -131,6 +133,7 @@ class Event:
     version: int = 2
     never_came: str = "another"
     content: str = CONTENT_FORMATS[0]
+    alone: bool = False
     ended_verdicts: tuple[EndedLog, ...] = ()
 
     @property

@@ -13,7 +13,7 @@ from datacollect.bistro.formats.event.kinds import (
 from datacollect.bistro.formats.log.content import CONTENT_FORMATS
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.file_kinds import FileKind
-from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
+from datacollect.files.kinds import ClockTime, Flag, ListOf, Text, Whole
 from datacollect.net.kinds import HostName, PublicKey
 
 # Of the first, tickets are words: whoever hears one can use it. Such events are still read.
@@ -136,6 +136,12 @@ EVENT = Document(
             Text(CONTENT_FORMATS),
             "What files are committed to by: of the second kind people get a NAME.proof.",
             default=CONTENT_FORMATS[0],
+        ),
+        Field(
+            "alone",
+            Flag(),
+            "Whether who keeps the event is its only witness: it proves nothing against that one.",
+            default=False,
         ),
         Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
         Field("limits", LIMITS, "What a person may hand in."),

@@ -22,6 +22,7 @@ _AS_WRITTEN = (
     "organiser",
     "admission",
     "counts",
+    "alone",
     "quorum",
     "never_came",
     "content",

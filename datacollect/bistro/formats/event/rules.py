@@ -84,6 +84,13 @@ def _check_times(event: Event) -> None:
 
 def _check_quorum(event: Event) -> None:
     k, n = event.quorum, len(event.witnesses)
+    if event.alone:
+        if (k, n) != (1, 1):
+            raise ProblemError(
+                "alone must be left out where there are several witnesses, got a quorum of "
+                f"{k} of {n}: it says that who keeps the event is its only one; leave it out"
+            )
+        return
     if k > n:
         raise ProblemError(
             f"quorum must be at most the number of witnesses, {n}, got {k}; no time could be made"
@@ -162,8 +169,11 @@ def _check_names(event: Event) -> None:
     _check_successor(event)
     _check_unlike([each.name for each in event.bistros], "bistros", "name")
     for i, bistro in enumerate(event.bistros):
-        if (bistro.fingerprint is None) == (bistro.ca is None):
-            raise ProblemError(f"bistros[{i}] must have a fingerprint or a ca, one of them")
+        if bistro.fingerprint is not None and bistro.ca is not None:
+            raise ProblemError(
+                f"bistros[{i}] must have a fingerprint or a ca, not both; leave one of them out, "
+                "or both where everybody trusts who has signed its certificate"
+            )
 
 
 def may_succeed(event: Event, log: VerifierKey) -> bool:

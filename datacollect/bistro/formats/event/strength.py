@@ -9,6 +9,32 @@ from datacollect.files.units import counted
 if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
 
+# What an event proves whose keeper is its only witness; the page says the same.
+ALONE = (
+    (
+        "One organiser keeps all of this event: it proves nothing against that organiser, nor "
+        "against whoever administers or hosts the machine, or breaks into it."
+    ),
+    (
+        "They could change times, refuse or delete what is handed in, show two people two logs, "
+        "and read before the deadline."
+    ),
+)
+# What two authorities mend of that, who stamp the log each minute.
+STAMPED = (
+    "Outside authorities stamp its log each minute: `audit --log --stamps` shows if times fit.",
+)
+# What outside witnesses do not mend.
+ONE_HOST = (
+    "One host keeps the service, the bistro and the destination.",
+    "Who has it can refuse or delete what is handed in, and read before the deadline.",
+)
+
+
+def alone_words(event: Event) -> list[str]:
+    """Return sentences on what an event does not prove whose keeper is its only witness."""
+    return [*ALONE, *(STAMPED if len(event.authorities) > 1 else ())]
+
 
 def default_quorum(n_witnesses: int) -> int:
     """Return the number of witnesses that make a time where an event says none.
@@ -38,6 +64,8 @@ def withstands(event: Event) -> list[str]:
     lie; two quorums share 2k - n witnesses, who would have to sign two logs; and k honest ones
     remain where n - k are dead or late.
     """
+    if event.alone:
+        return alone_words(event)
     k, n = event.quorum, len(event.witnesses)
     forking = counted(2 * k - n, "witness", "witnesses")
     authorities = ", or two authorities" if len(event.authorities) > 1 else ""

@@ -10,6 +10,7 @@ from datacollect.bistro.formats.custody.collected import collected_text, collect
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
+from datacollect.bistro.formats.event.strength import alone_words
 from datacollect.bistro.formats.log.content import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
@@ -173,6 +174,8 @@ def verify(
         reasons.append(f"Counted at {event.clock_text(time_s)}.")
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
+    if event.alone:
+        reasons.extend(alone_words(event))
     collected_s = collected_time(receipt, event, reasons)
     is_the_one = None if ciphertext is None and content is None else bool(covers)
     covers = covers or SOME_BYTES

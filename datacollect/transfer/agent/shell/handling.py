@@ -77,12 +77,14 @@ Handler: TypeAlias = Callable[[Exchange], None]
 def handler_for(target: str, handlers: Mapping[str, Handler]) -> Handler | None:
     """Return who answers: by the whole path, or where a name ends in a slash by its beginning.
 
-    >>> handlers = {"/a/": print, "/b": repr}
-    >>> [handler_for(each, handlers) is not None for each in ("/a/x", "/b?c=1", "/bc", "/a")]
-    [True, True, False, False]
+    A slash alone is a whole path: what begins with it is everything.
+
+    >>> handlers = {"/a/": print, "/b": repr, "/": str}
+    >>> [handler_for(each, handlers) is not None for each in ("/a/x", "/b?c=1", "/bc", "/a", "/")]
+    [True, True, False, False, True]
     """
     path = target.partition("?")[0]
     for name, handler in handlers.items():
-        if path == name or (name.endswith("/") and path.startswith(name)):
+        if path == name or (name != "/" and name.endswith("/") and path.startswith(name)):
             return handler
     return None

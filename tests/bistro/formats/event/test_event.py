@@ -127,6 +127,15 @@ def test_what_an_event_withstands_is_said():
     assert "the service and 1 witness." in words
 
 
+def test_event_of_one_keeper_says_what_it_does_not_prove():
+    event = event_of(alone=True, n_witnesses=1, quorum=1, n_services=1)
+    words = " ".join(withstands(event))
+    assert event.alone
+    assert "proves nothing against that organiser" in words
+    assert "could change times" in words
+    assert "stamp" not in words
+
+
 def test_what_works_but_not_for_long_is_said():
     assert cautions(event_of()) == [
         "authorities names fewer than two: where no service answers, nothing can be proved."
@@ -194,8 +203,23 @@ def test_what_works_but_not_for_long_is_said():
             r"authorities\[1\].certificate must be another key",
         ),
         (
-            {"bistros": [{"name": "b", "url": "https://b", "key": key_of("b").public}]},
-            r"bistros\[0\] must have a fingerprint or a ca",
+            {
+                "bistros": [
+                    {
+                        "name": "b",
+                        "url": "https://b",
+                        "key": key_of("b").public,
+                        "fingerprint": f"sha256:{'0' * 64}",
+                        "ca": PEM,
+                    }
+                ]
+            },
+            r"bistros\[0\] must have a fingerprint or a ca, not both",
+        ),
+        ({"alone": True}, "alone must be left out where there are several.*quorum of 3 of 4"),
+        (
+            {"alone": True, "n_witnesses": 1, "quorum": 2},
+            "alone must be left out where there are several.*quorum of 2 of 1",
         ),
         (
             {"verdicts": {"log": log_key("v.example", key_of("s0").public).text}},

@@ -1,0 +1,186 @@
+"""Guests of an event: invitations that were given out, and what hosts have posted by them."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.joining.halves import host_of, read_half
+from datacollect.bistro.joining.invitation import (
+    NUMBER_BYTES,
+    SECRET_BYTES,
+    Invitation,
+    expired_text,
+    mac_of,
+)
+from datacollect.errors import ProblemError, RefusedError
+from datacollect.files.documents import document_name, not_made, read_text, written_durably
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIX = ".json"
+DAY_S = 86_400
+# What a mac is over, by what it is for.
+JOIN, OPENED = b"datacollect join\n", b"datacollect opened\n"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """An invitation that was given out; `half`: what the host has told, None: none has come."""
+
+    number: str
+    secret: bytes
+    expires_s: int
+    half: dict[str, str] | None = None
+
+    @property
+    def data(self) -> bytes:
+        """Its file."""
+        tree = {"number": self.number, "secret": self.secret.hex(), "expires_s": self.expires_s}
+        return json.dumps({**tree, "half": self.half}, indent=1).encode() + b"\n"
+
+
+class Guests:
+    """All guests of an event, in a folder; a file each.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is absent, for its owner's eyes alone.
+    own_host : str
+        The organiser's.
+
+    Raises
+    ------
+    ProblemError
+        A file is none.
+    NotWrittenError
+        The folder cannot be made.
+    """
+
+    def __init__(self, folder: Path, own_host: str) -> None:
+        self._folder, self._own_host = folder, own_host.lower()
+        self._lock = threading.Lock()
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise not_made(folder, error) from None
+        found = [_read(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        self._guests = {each.number: each for each in found}
+
+    def invite(self, url: str, organiser: str, days: float) -> Invitation:
+        """Return a new invitation, which is kept."""
+        number, secret = secrets.token_hex(NUMBER_BYTES), secrets.token_bytes(SECRET_BYTES)
+        guest = Guest(number, secret, int(time.time() + days * DAY_S))
+        self._keep(guest)
+        return Invitation(url, organiser, number, secret, guest.expires_s)
+
+    @property
+    def all(self) -> list[Guest]:
+        """Those that were invited."""
+        with self._lock:
+            return [*self._guests.values()]
+
+    @property
+    def joined(self) -> list[Guest]:
+        """Those that have come."""
+        return [each for each in self.all if each.half is not None]
+
+    def join(self, number: str, text: str, mac: str, now_s: float) -> Guest:
+        """Take what a host tells of itself; the same again changes nothing.
+
+        Raises
+        ------
+        RefusedError
+            The invitation is none, has expired or was used, or the host has joined before.
+        """
+        guest = self._known(number, JOIN + text.encode(), mac)
+        try:
+            half = read_half(json.loads(text))
+        except (ValueError, ProblemError) as error:
+            why = f"what this host tells of itself is not understood: {error}"
+            raise RefusedError(why, 400) from None
+        with self._lock:
+            guest = self._guests[number]
+            if guest.half == half:
+                return guest
+            if guest.half is not None:
+                raise RefusedError(
+                    f"the invitation was used by {guest.half['url']}, and is for one host; have "
+                    "the organiser make another by `datacollect event invite`",
+                    409,
+                )
+            if now_s > guest.expires_s:
+                raise RefusedError(expired_text(), 410)
+            self._require_new_host(half)
+            guest = replace(guest, half=half)
+            self._keep(guest)
+            return guest
+
+    def _require_new_host(self, half: dict[str, str]) -> None:
+        host = host_of(half)
+        if host == self._own_host:
+            raise RefusedError(
+                f"{host} is the organiser's own host: its word would add nothing; join from "
+                "another host, or hold the event on one by `datacollect event quickstart`",
+                409,
+            )
+        for other in self._guests.values():
+            if other.half is not None and host_of(other.half) == host:
+                raise RefusedError(
+                    f"{host} has joined as {other.half['role']}: who keeps two parts can lie for "
+                    "both; join from another host",
+                    409,
+                )
+
+    def require_joined(self, number: str, mac: str) -> Guest:
+        """Return a guest that has come, and asks whether the event is open.
+
+        Raises
+        ------
+        RefusedError
+            It has not come, or is another.
+        """
+        guest = self._known(number, OPENED + number.encode(), mac)
+        if guest.half is None:
+            raise RefusedError("this host has not joined yet", 409)
+        return guest
+
+    def _known(self, number: str, message: bytes, mac: str) -> Guest:
+        with self._lock:
+            path = self._folder / f"{number}{SUFFIX}"
+            # Invited since this has begun to listen.
+            if number not in self._guests and number.isalnum() and path.exists():
+                self._guests[number] = _read(path)
+            guest = self._guests.get(number)
+        if guest is None or not hmac.compare_digest(mac_of(guest.secret, message), mac):
+            raise RefusedError(
+                "the invitation is none of this event's; copy the whole line again, or have the "
+                "organiser make another by `datacollect event invite`",
+                403,
+            )
+        return guest
+
+    def _keep(self, guest: Guest) -> None:
+        with written_durably(self._folder / f"{guest.number}{SUFFIX}") as beside:
+            beside.write_bytes(guest.data)
+            beside.chmod(0o600)
+        self._guests[guest.number] = guest
+
+
+def _read(path: Path) -> Guest:
+    try:
+        tree: dict[str, Any] = json.loads(read_text(path))
+        half = None if tree["half"] is None else read_half(tree["half"])
+        return Guest(tree["number"], bytes.fromhex(tree["secret"]), int(tree["expires_s"]), half)
+    except (ValueError, KeyError, TypeError):
+        raise ProblemError(
+            f"{document_name(path)}: must be an invitation as `datacollect event invite` has "
+            "written it; remove it, and make another"
+        ) from None

@@ -1,0 +1,192 @@
+"""Front of an event on one host: an agent shows the page, and passes what is for other servers.
+
+Uploads, which are large, are the agent's own. What is passed on is small, and read whole: a server
+behind sees short requests over kept connections, and whom they are counted for.
+"""
+
+from __future__ import annotations
+
+import gzip
+import mimetypes
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.one_host.front_table import front_of
+from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, read_headers
+from datacollect.errors import ProblemError, TransferError
+from datacollect.files.documents import document_name
+from datacollect.net.http_asking import Askers
+from datacollect.net.names import host_port_text
+from datacollect.net.tls import web_context
+from datacollect.transfer.agent.handlers import AgentHandlers, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from datacollect.net.http_asking import Answer
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.shell.handling import Exchange, Handler
+
+# No request to a service, a witness or a log is longer, nor any answer.
+MOST_REQUEST_BYTES, MOST_ANSWER_BYTES = 2**20, 16 * 2**20
+# Whom is asked again by the client, and when.
+AWAY, AGAIN_S = 502, "2"
+# What belongs to one connection alone, or is said by the agent itself.
+OF_CONNECTION = frozenset(
+    ("connection", "keep-alive", "transfer-encoding", "content-length", "date", "server", "upgrade")
+)
+TEXT_TYPE = "text/plain; charset=utf-8"
+# What the system may call otherwise, or not know.
+TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8"}
+
+
+class Passing:
+    """Passes requests on to a server of this host, and its answers back.
+
+    Parameters
+    ----------
+    prefix : str
+        What the paths begin with; the server does not see it.
+    url : str
+        Of the server.
+    askers : Askers
+    """
+
+    def __init__(self, prefix: str, url: str, askers: Askers) -> None:
+        self._prefix, self._url, self._askers = prefix, url, askers
+
+    def answer(self, exchange: Exchange) -> None:
+        """Answer a request as the server does; 502: it does not.
+
+        Raises
+        ------
+        OSError, TransferError
+            The client has gone.
+        """
+        if exchange.body_bytes > MOST_REQUEST_BYTES:
+            _say(exchange, 413, "the body is longer than any request here needs")
+            return
+        body = bytearray()
+        while part := exchange.read():
+            body += part
+        try:
+            answer = self._asked(exchange, bytes(body))
+        except TransferError:
+            text = "this part of the event does not answer; come again"
+            _say(exchange, AWAY, text, ("Retry-After", AGAIN_S))
+            return
+        headers = [each for each in answer.headers.items() if each[0] not in OF_CONNECTION]
+        exchange.answer(answer.status, headers, answer.body)
+
+    def _asked(self, exchange: Exchange, body: bytes) -> Answer:
+        headers = {"X-Forwarded-For": exchange.address}
+        if "content-type" in exchange.headers:
+            headers["Content-Type"] = exchange.headers["content-type"]
+        path = exchange.target.removeprefix(self._prefix.rstrip("/"))
+        n_bytes = len(body) if body or exchange.method == "POST" else None
+        with self._askers.of(self._url) as asker:
+            for is_last in (False, True):
+                try:
+                    return asker.ask(
+                        exchange.method,
+                        path,
+                        headers,
+                        [body] if body else [],
+                        n_bytes,
+                        MOST_ANSWER_BYTES,
+                    )
+                except TransferError:
+                    # A kept connection may have just ended; what is posted here may come twice.
+                    if is_last:
+                        raise
+        raise AssertionError("it was asked twice")
+
+
+class Page:
+    """Shows a file of the event's page.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    headers : dict of str to str
+        Those of `HEADERS`, which the page and its script are served with.
+    """
+
+    def __init__(self, path: Path, headers: dict[str, str]) -> None:
+        self._path, self._headers = path, headers
+
+    def answer(self, exchange: Exchange) -> None:
+        """Answer a request with the file as it is now, packed for who says that he unpacks it."""
+        if exchange.method not in ("GET", "HEAD"):
+            _say(exchange, 405, "a page is read by GET", ("Allow", "GET, HEAD"))
+            return
+        is_packed = "gzip" in exchange.headers.get("accept-encoding", "")
+        try:
+            read = _packed if is_packed else _plain
+            data = read(self._path, self._path.stat().st_mtime_ns)
+        except OSError:
+            _say(exchange, 404, "this file of the page is not there any more")
+            return
+        packed = [("Content-Encoding", "gzip")] if is_packed else []
+        headers = [("Content-Type", _type_of(self._path)), ("Vary", "Accept-Encoding"), *packed]
+        exchange.answer(200, [*headers, *self._headers.items()], data)
+
+
+@lru_cache(maxsize=32)
+def _plain(path: Path, _written_ns: int) -> bytes:
+    return path.read_bytes()
+
+
+@lru_cache(maxsize=32)
+def _packed(path: Path, written_ns: int) -> bytes:
+    return gzip.compress(_plain(path, written_ns), mtime=0)
+
+
+def _type_of(path: Path) -> str:
+    guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
+    whole = f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed
+    return TYPES.get(path.suffix, whole)
+
+
+def _say(exchange: Exchange, status: int, text: str, *headers: tuple[str, str]) -> None:
+    exchange.answer(status, [("Content-Type", TEXT_TYPE), *headers], f"{text}\n".encode())
+
+
+def page_handlers(folder: Path) -> dict[str, Handler]:
+    """Return who shows the files of a page's folder, by path; the page itself at ``/``, too.
+
+    Raises
+    ------
+    ProblemError
+        There is no page.
+    """
+    try:
+        headers = read_headers((folder / HEADERS).read_text(encoding="utf-8"))
+        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    except (OSError, ValueError):
+        names, headers = [], {}
+    if PAGE not in names or not headers:
+        raise ProblemError(
+            f"front.page: {document_name(folder)} must be the folder of an event's page; "
+            "`datacollect event page EVENT -o DIR` writes one"
+        )
+    found = {
+        f"/{name}": Page(folder / name, headers if name in (PAGE, SCRIPT) else {}).answer
+        for name in names
+    }
+    return {"/": found[f"/{PAGE}"], **found}
+
+
+def _start(config: AgentConfig, _log: Callable[[str], None]) -> Started:
+    front = front_of(config)
+    askers = Askers(web_context())
+    passed = {
+        f"/{name}/": Passing(f"/{name}/", f"http://{host_port_text(*place)}", askers).answer
+        for name, place in front.to.items()
+    }
+    return Started({**page_handlers(front.page), **passed}, close=askers.close)
+
+
+FRONT_HANDLERS = AgentHandlers("front", _start)
