@@ -17,6 +17,7 @@ from datacollect.bistro.destination.reminding import SmtpConfig, reminders_of
 FAR_S = 4_000_000_000
 LIST = "event list d.toml --tickets tickets"
 REMIND = "event remind d.toml --tickets tickets --people people.csv"
+ACCEPT = "event accept d.toml Ann e.toml --tickets tickets"
 NOTHING_YET = "1 nothing yet"
 
 
@@ -124,6 +125,11 @@ EXAMPLES = [
         "nobody knows who has a timestamp alone; `datacollect event run` writes it again",
         asked(LIST, list_lost),
         until(NOTHING_YET, asked(LIST, list_lost, still_open)),
+    ),
+    Example(
+        "leave it out where the file has come just now",
+        asked(f"{ACCEPT} --when 9000-01-31T18:00"),
+        asked(ACCEPT),
     ),
     Example(
         "give -o for a table of whom to remind, or --smtp to mail them",

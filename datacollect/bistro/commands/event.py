@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datacollect.bistro.commands.event_accept import accept
 from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
@@ -229,6 +230,7 @@ def _show_amended(done: Extended) -> None:
         emit(f"logs = {toml_text(list(done.logs))}")
 
 
+event.command(cls=Command)(accept)
 event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
