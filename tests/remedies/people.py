@@ -51,6 +51,12 @@ def asked(line, *before, left=still_open, more=COLLECTOR, **files):
     return destination(line, left, TICKETED, *before, more=more, **files)
 
 
+def longer(more):
+    """Make an event for who has longer time."""
+    draft = 'name = "Longer time"\n'
+    return destination(f"event new longer.toml -o l.toml {more}", longer_toml=draft)
+
+
 def reminder_of(state):
     """Say what somebody is reminded of whose file has come so far."""
 
@@ -125,6 +131,21 @@ EXAMPLES = [
         "nobody knows who has a timestamp alone; `datacollect event run` writes it again",
         asked(LIST, list_lost),
         until(NOTHING_YET, asked(LIST, list_lost, still_open)),
+    ),
+    Example(
+        "--ports-up is of the servers of another event; name that by --like",
+        longer("--ports-up 1"),
+        longer("--ports-up 1 --like e.toml"),
+    ),
+    Example(
+        "which there is not; give another number",
+        longer("--ports-up 65000 --like e.toml"),
+        longer("--ports-up 65 --like e.toml"),
+    ),
+    Example(
+        "where both are at work at once give these others, or --ports-up",
+        longer("--like e.toml"),
+        longer("--like e.toml --ports-up 1"),
     ),
     Example(
         "leave it out where the file has come just now",

@@ -45,6 +45,20 @@ def new(
             "--identity", metavar="FILE", help="Try whether this identity opens; repeatable."
         ),
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like", metavar="OTHER", help="An event's file, for all that DRAFT leaves out."
+        ),
+    ] = None,
+    ports_up: Annotated[
+        int,
+        typer.Option(
+            "--ports-up",
+            metavar="N",
+            help="With --like: ports of its servers by so much higher; each serves one event.",
+        ),
+    ] = 0,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -53,10 +67,13 @@ def new(
     Publish the file byte by byte as it is: every change makes it another event.
     """
     from datacollect.bistro.organiser.new_event import new_event
+    from datacollect.errors import ProblemError
     from datacollect.files.documents import toml_text
 
+    if ports_up and like is None:
+        raise ProblemError("--ports-up is of the servers of another event; name that by --like")
     require_new(output, force=force)
-    made = new_event(draft, output, identity or ())
+    made = new_event(draft, output, identity or (), like, ports_up)
     logs = [key.text for key in made.event.log_keys]
     if as_json:
         emit_json(
