@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import closing
 
 from instances.collected import EVENT, EVENT_DATA, Collected
 from instances.mail_servers import mail_server
 from remedies.bistros import COLLECTOR, TICKETED, begun, destination
-from remedies.trying import Example, in_new_folder, until
+from remedies.trying import Example, call, in_new_folder, until
 
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
 from datacollect.bistro.destination.people_list import PeopleList
 from datacollect.bistro.destination.reminding import SmtpConfig, reminders_of
+from datacollect.files.held_folder import Held
 
 # Whenever the tests run there is time left.
 FAR_S = 4_000_000_000
 LIST = "event list d.toml --tickets tickets"
 REMIND = "event remind d.toml --tickets tickets --people people.csv"
+FORGET = "event forget d.toml Ann --tickets tickets"
 ACCEPT = "event accept d.toml Ann e.toml --tickets tickets"
 NOTHING_YET = "1 nothing yet"
 
@@ -49,6 +53,23 @@ def list_lost(folder):
 def asked(line, *before, left=still_open, more=COLLECTOR, **files):
     """Ask about people who have tickets, beside what one who collects has left."""
     return destination(line, left, TICKETED, *before, more=more, **files)
+
+
+def left_open(text):
+    """Leave what is to be forgotten, as one who was interrupted."""
+    return lambda folder: (folder / "into" / "forgetting.json").write_text(text)
+
+
+def begun_for(person):
+    lists = dict.fromkeys(("tickets", "entries", "files", "segments", "left"), ())
+    tree = {"format": "datacollect-forgetting/1", "person": person, **lists}
+    return left_open(json.dumps(tree))
+
+
+def forgotten_while_collecting(folder):
+    """Forget somebody while a destination has its log of verdicts."""
+    with closing(Held(folder / "into" / "verdicts")):
+        return call(FORGET)
 
 
 def longer(more):
@@ -146,6 +167,26 @@ EXAMPLES = [
         "where both are at work at once give these others, or --ports-up",
         longer("--like e.toml"),
         longer("--like e.toml --ports-up 1"),
+    ),
+    Example(
+        "is said after {}; forget afterwards",
+        asked(FORGET),
+        asked(FORGET, left=over),
+    ),
+    Example(
+        "`datacollect event run` is at work there; end it, and run this again",
+        asked(forgotten_while_collecting, left=over),
+        asked(FORGET, left=over),
+    ),
+    Example(
+        "to forget {} was begun and interrupted; run that again first",
+        asked(FORGET, begun_for("Bob"), left=over),
+        asked(FORGET, begun_for("Ann"), left=over),
+    ),
+    Example(
+        "is damaged; remove it, and run this again for whom it was begun for",
+        asked(FORGET, left_open("{"), left=over),
+        asked(FORGET, left=over),
     ),
     Example(
         "leave it out where the file has come just now",

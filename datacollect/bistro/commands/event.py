@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.bistro.commands.event_accept import accept
+from datacollect.bistro.commands.event_forget import forget
 from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
@@ -248,6 +249,7 @@ def _show_amended(done: Extended) -> None:
 
 
 event.command(cls=Command)(accept)
+event.command(cls=Command)(forget)
 event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)

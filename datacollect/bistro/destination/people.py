@@ -42,8 +42,10 @@ REFUSED = "refused"
 TOO_LATE = "late"
 DROPPED = "superseded"
 NOTHING = "nothing yet"
+# Removed for good, with all that named the person.
+GONE = "forgotten"
 # Nothing more is wanted.
-DONE = (HERE, BY_HAND)
+DONE = (HERE, BY_HAND, GONE)
 STATES = (*DONE, NOT_HERE, HELD, PROMISED, REFUSED, TOO_LATE, DROPPED, NOTHING)
 
 
@@ -217,6 +219,8 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
         late_s = row.time_s - latest_s
     name = "" if row.file is None else row.file.rpartition("/")[2]
     draft = Draft(row.entry, HELD, name, "", row.time_s, late_s, row.bistros, row.file)
+    if row.is_forgotten:
+        return replace(draft, state=GONE)
     if row.word == COLLECTED:
         kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
         is_here = row.file is not None and fault_of(folder, row.file, kept) is None

@@ -20,7 +20,7 @@ from datacollect.bistro.destination.run.standing import MISSING_FILE, read_missi
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.organiser.roster import file_stem, read_people
-from datacollect.bistro.organiser.ticket_files import LIST, read_ticket_list
+from datacollect.bistro.organiser.ticket_files import FORGOTTEN, LIST, read_ticket_list
 from datacollect.errors import ProblemError
 from datacollect.files.documents import (
     document_name,
@@ -130,7 +130,7 @@ def read_list(
         The disk or the database fails.
     """
     config = DestinationConfig.from_file(destination)
-    folder = _tickets_folder(config, destination, tickets)
+    folder = tickets_folder(config, destination, tickets)
     standing = read_standing(config.folder)
     event = event_of(standing)
     whose = {ticket: person for person, ticket, _ in read_ticket_list(folder / LIST)}
@@ -165,6 +165,8 @@ def read_list(
         )
     by_hand = read_accepted(config.folder)
     found = with_accepted(found, by_hand, config.folder, latest_s)
+    # Who is forgotten is asked for nothing.
+    found = [each for each in found if each.drafts or not each.person.startswith(FORGOTTEN)]
     return PeopleList(event, standing, tuple(found), config.folder, n_unknown)
 
 
@@ -186,12 +188,13 @@ def named_people(
     ProblemError
         There is no list of tickets.
     """
-    folder = _tickets_folder(config, destination, tickets)
+    folder = tickets_folder(config, destination, tickets)
     names = (person for person, _, _ in read_ticket_list(folder / LIST))
     return [each.person for each in _people(people, names)]
 
 
-def _tickets_folder(config: DestinationConfig, destination: str, tickets: str | None) -> Path:
+def tickets_folder(config: DestinationConfig, destination: str, tickets: str | None) -> Path:
+    """Return the folder of the tickets and their list; raise `ProblemError` where there is none."""
     folder = Path(tickets) if tickets is not None else config.tickets
     if folder is None:
         raise ProblemError(

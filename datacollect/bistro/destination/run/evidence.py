@@ -138,6 +138,8 @@ class _Files:
         self.elsewhere: defaultdict[Place, _Tally] = defaultdict(_Tally)
 
     def look(self, row: Row) -> None:
+        if row.is_forgotten:
+            return
         kept = next((file for place, file in row.kept if place.is_same(self._here)), None)
         if kept is None and row.kept:
             self.elsewhere[row.kept[-1][0]].add(row.entry.hex())
