@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 
 from instances.collected import EVENT, EVENT_DATA, Collected
+from instances.events import key_of
 from instances.mail_servers import mail_server
 from remedies.bistros import COLLECTOR, TICKETED, begun, destination
 from remedies.trying import Example, call, in_new_folder, until
@@ -14,6 +15,7 @@ from remedies.trying import Example, call, in_new_folder, until
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
 from datacollect.bistro.destination.people_list import PeopleList
 from datacollect.bistro.destination.reminding import SmtpConfig, reminders_of
+from datacollect.bistro.formats.event.amendments import amended, read_amendment, sign_amendment
 from datacollect.files.held_folder import Held
 
 # Whenever the tests run there is time left.
@@ -64,6 +66,24 @@ def begun_for(person):
     lists = dict.fromkeys(("tickets", "entries", "files", "segments", "left"), ())
     tree = {"format": "datacollect-forgetting/1", "person": person, **lists}
     return left_open(json.dumps(tree))
+
+
+def cancelled(folder):
+    """Leave what one who collects leaves of an event that was cancelled."""
+    still_open(folder)
+    begun(folder, event_file=str(folder / "e.toml"), cancelled="no room")
+
+
+def amended_by(*whys):
+    """Cancel an event, for one reason after the other."""
+
+    def sign():
+        event = EVENT
+        for number, why in enumerate(whys, 1):
+            note = sign_amendment(event, {"cancelled": why}, number, key_of("organiser"))
+            event = amended(event, [read_amendment(note, event)])
+
+    return sign
 
 
 def forgotten_while_collecting(folder):
@@ -160,13 +180,28 @@ EXAMPLES = [
     ),
     Example(
         "which there is not; give another number",
-        longer("--ports-up 65000 --like e.toml"),
+        longer("--ports-up 65500 --like e.toml"),
         longer("--ports-up 65 --like e.toml"),
     ),
     Example(
         "where both are at work at once give these others, or --ports-up",
         longer("--like e.toml"),
         longer("--like e.toml --ports-up 1"),
+    ),
+    Example(
+        "`datacollect event list` says what had come of each",
+        asked(f"{REMIND} -o remind.csv", left=cancelled),
+        until(NOTHING_YET, asked(LIST, left=cancelled)),
+    ),
+    Example(
+        "say it in fewer words",
+        amended_by("x" * 301),
+        amended_by("no room"),
+    ),
+    Example(
+        "make another one, by `datacollect event new --like`",
+        amended_by("no room", "no time"),
+        longer("--like e.toml"),
     ),
     Example(
         "is said after {}; forget afterwards",

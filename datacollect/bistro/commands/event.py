@@ -223,6 +223,30 @@ def extend(
     return done.exit_code
 
 
+@event.command(cls=Command)
+def cancel(
+    event_file: EventFile,
+    key: OrganiserKey,
+    why: Annotated[
+        str, typer.Option("--why", metavar="TEXT", help="For people to read, in a line.")
+    ],
+    as_json: Json = False,
+) -> int:
+    """End an event at once and for good, for everybody to see.
+
+    From then on nothing more is timestamped, taken or collected; what was collected stays, and
+    receipts prove what they did. It cannot be taken back. Exit codes are those of `event extend`.
+    """
+    from datacollect.bistro.organiser.extend import extend as amend
+
+    done = amend(event_file, key, cancelled=why)
+    if as_json:
+        emit_json(_amended(done))
+    else:
+        _show_amended(done)
+    return done.exit_code
+
+
 def _amended(done: Extended) -> dict[str, Any]:
     return {
         "number": done.number,

@@ -82,7 +82,7 @@ def list_people(
         emit(f"{n:,} {state}")
     if found.unknown:
         emit_text(f"{found.unknown:,} entries are of tickets that the list does not name")
-    note(f"as of {found.clock_text(found.time_s)}, when event run has last written")
+    _say_when(found)
     for what, path in (("table", output), ("page", html), ("links", links)):
         if path is not None:
             note(f"{what}: {path}" + (f", {n_links:,} files" if what == "links" else ""))
@@ -154,6 +154,12 @@ def remind(
         for name, why in done.troubles.items():
             emit_text(f"not reminded: {name}: {why}")
     return 1 if done.troubles else 0
+
+
+def _say_when(found: PeopleList) -> None:
+    if found.standing.cancelled is not None:
+        emit_text(f"the event was cancelled: {found.standing.cancelled}")
+    note(f"as of {found.clock_text(found.time_s)}, when event run has last written")
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:

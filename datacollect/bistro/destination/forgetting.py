@@ -113,7 +113,7 @@ def forget(
     StoreError, NotWrittenError
         The disk or the database fails; the same call goes on.
     """
-    if time.time() <= standing.collect_until_s:
+    if standing.cancelled is None and time.time() <= standing.collect_until_s:
         raise ProblemError(
             "nobody is forgotten while files are collected: what counts of a person's drafts is "
             f"said after {event.clock_text(standing.collect_until_s)}; forget afterwards"

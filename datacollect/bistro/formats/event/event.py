@@ -100,6 +100,8 @@ class Event:
         ``"none"``.
     ended_verdicts : tuple of EndedLog
         Logs of verdicts before it, the oldest first: what they had proved by then stands.
+    cancelled : str or None
+        Why it has ended for good: nothing more is taken, nor collected.
     """
 
     id: bytes
@@ -128,6 +130,7 @@ class Event:
     version: int = 2
     never_came: str = "another"
     ended_verdicts: tuple[EndedLog, ...] = ()
+    cancelled: str | None = None
 
     @property
     def is_signed_for(self) -> bool:
@@ -155,6 +158,11 @@ class Event:
     def latest_s(self) -> int:
         """The last second in time, by witnesses' clocks: the deadline and the lag."""
         return self.deadline_s + self.lag_s
+
+    @property
+    def cancelled_text(self) -> str | None:
+        """Say that it was cancelled, and why; None: it was not."""
+        return None if self.cancelled is None else f"the event was cancelled: {self.cancelled}"
 
     def revoked_s(self, token_sha256: bytes) -> int | None:
         """Return by when a log had published that a ticket is revoked; None: none has."""
