@@ -151,8 +151,9 @@ def _begun(folder: Path) -> Plan | None:
         if tree.pop("format") != FORMAT:
             raise ValueError
         segments = tuple((name, number) for name, number in tree.pop("segments"))
-        rest = {key: value if key == "person" else tuple(value) for key, value in tree.items()}
-        return Plan(**rest, segments=segments)
+        person = tree.pop("person")
+        rest = {key: tuple(value) for key, value in tree.items()}
+        return Plan(person=person, segments=segments, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
             f"{document_name(path)}: is damaged; remove it, and run this again for whom it was "

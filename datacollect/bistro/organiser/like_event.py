@@ -48,7 +48,8 @@ def like(draft: Mapping[str, Any], other: bytes, name: str, ports_up: int = 0) -
     """
     event = read_event(other, name)
     require_current(event, name)
-    tree = {key: as_text(value) for key, value in parse_toml(other.decode(), name).items()}
+    tree: dict[str, Any] = parse_toml(other.decode(), name)
+    tree = {key: as_text(value) for key, value in tree.items()}
     del tree["format"]
     for row, service in zip(tree["services"], event.services, strict=True):
         del row["log"]
@@ -69,7 +70,7 @@ def same_addresses(made: Event, other: bytes, name: str) -> list[str]:
     """Return the addresses of servers that both events name, and that can serve one of them."""
     theirs = {row["url"] for row in _of_one_event(parse_toml(other.decode(), name))}
     ours = [*(each.url for each in made.services), *(each.url for each in made.bistros)]
-    return [url for url in (*ours, made.verdicts_url) if url in theirs]
+    return [url for url in (*ours, made.verdicts_url) if url is not None and url in theirs]
 
 
 def _of_one_event(tree: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
