@@ -85,7 +85,11 @@ def read_accepted(folder: Path) -> list[Accepted]:
         tree = json.loads(read_bytes(path))
         if tree.pop("format") != FORMAT:
             raise ValueError
-        return [Accepted(**each) for each in tree["files"]]
+        found = [Accepted(**each) for each in tree["files"]]
+        for each in found:
+            if len(bytes.fromhex(each.sha256)) != 32 or each.n_bytes + each.came_s < 0:
+                raise ValueError
+        return found
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
             f"{document_name(path)}: is no list of accepted files, or damaged; bring a copy back, "

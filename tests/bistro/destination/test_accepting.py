@@ -26,6 +26,10 @@ from datacollect.commands.main import run
 from datacollect.errors import ProblemError, StoreError
 
 ANN = "Ann Lee"
+CHANGED = (
+    b'{"format": "datacollect-accepted/1", "files": [{"person": "A", "name": "n", "file": "f", '
+    b'"n_bytes": 1, "sha256": "zz", "came_s": 1, "accepted_s": 1}]}'
+)
 LATEST_S = 1000
 
 
@@ -108,7 +112,7 @@ def test_what_is_no_file_is_named(tmp_path, name):
 def test_a_damaged_list_is_named_and_left(tmp_path, file):
     accept_file(tmp_path, ANN, file)
     path = tmp_path / "accepted" / "accepted.json"
-    for data in (b"{", b"[]", b'{"format": "other", "files": []}', b'{"files": 1}'):
+    for data in (b"{", b"[]", b'{"format": "other", "files": []}', CHANGED):
         path.write_bytes(data)
         with pytest.raises(ProblemError, match=r"accepted\.json: is no list"):
             accept_file(tmp_path, ANN, file)
