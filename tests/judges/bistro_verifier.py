@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
 PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
-AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros", "verdicts"}
+AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros", "verdicts", "cancelled"}
 Verdict = tuple[str, int | None, int | None]
 
 

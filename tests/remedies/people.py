@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import closing
 
 from instances.collected import EVENT, EVENT_DATA, Collected
+from instances.events import key_of
 from instances.mail_servers import mail_server
 from remedies.bistros import COLLECTOR, TICKETED, begun, destination
-from remedies.trying import Example, in_new_folder, until
+from remedies.trying import Example, call, in_new_folder, until
 
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
 from datacollect.bistro.destination.people_list import PeopleList
 from datacollect.bistro.destination.reminding import SmtpConfig, reminders_of
+from datacollect.bistro.formats.event.amendments import amended, read_amendment, sign_amendment
+from datacollect.files.held_folder import Held
 
 # Whenever the tests run there is time left.
 FAR_S = 4_000_000_000
 LIST = "event list d.toml --tickets tickets"
 REMIND = "event remind d.toml --tickets tickets --people people.csv"
+FORGET = "event forget d.toml Ann --tickets tickets"
+ACCEPT = "event accept d.toml Ann e.toml --tickets tickets"
 NOTHING_YET = "1 nothing yet"
 
 
@@ -48,6 +55,47 @@ def list_lost(folder):
 def asked(line, *before, left=still_open, more=COLLECTOR, **files):
     """Ask about people who have tickets, beside what one who collects has left."""
     return destination(line, left, TICKETED, *before, more=more, **files)
+
+
+def left_open(text):
+    """Leave what is to be forgotten, as one who was interrupted."""
+    return lambda folder: (folder / "into" / "forgetting.json").write_text(text)
+
+
+def begun_for(person):
+    lists = dict.fromkeys(("tickets", "entries", "files", "segments", "left"), ())
+    tree = {"format": "datacollect-forgetting/1", "person": person, **lists}
+    return left_open(json.dumps(tree))
+
+
+def cancelled(folder):
+    """Leave what one who collects leaves of an event that was cancelled."""
+    still_open(folder)
+    begun(folder, event_file=str(folder / "e.toml"), cancelled="no room")
+
+
+def amended_by(*whys):
+    """Cancel an event, for one reason after the other."""
+
+    def sign():
+        event = EVENT
+        for number, why in enumerate(whys, 1):
+            note = sign_amendment(event, {"cancelled": why}, number, key_of("organiser"))
+            event = amended(event, [read_amendment(note, event)])
+
+    return sign
+
+
+def forgotten_while_collecting(folder):
+    """Forget somebody while a destination has its log of verdicts."""
+    with closing(Held(folder / "into" / "verdicts")):
+        return call(FORGET)
+
+
+def longer(more):
+    """Make an event for who has longer time."""
+    draft = 'name = "Longer time"\n'
+    return destination(f"event new longer.toml -o l.toml {more}", longer_toml=draft)
 
 
 def reminder_of(state):
@@ -124,6 +172,61 @@ EXAMPLES = [
         "nobody knows who has a timestamp alone; `datacollect event run` writes it again",
         asked(LIST, list_lost),
         until(NOTHING_YET, asked(LIST, list_lost, still_open)),
+    ),
+    Example(
+        "--ports-up is of the servers of another event; name that by --like",
+        longer("--ports-up 1"),
+        longer("--ports-up 1 --like e.toml"),
+    ),
+    Example(
+        "which there is not; give another number",
+        longer("--ports-up 65500 --like e.toml"),
+        longer("--ports-up 65 --like e.toml"),
+    ),
+    Example(
+        "where both are at work at once give these others, or --ports-up",
+        longer("--like e.toml"),
+        longer("--like e.toml --ports-up 1"),
+    ),
+    Example(
+        "`datacollect event list` says what had come of each",
+        asked(f"{REMIND} -o remind.csv", left=cancelled),
+        until(NOTHING_YET, asked(LIST, left=cancelled)),
+    ),
+    Example(
+        "say it in fewer words",
+        amended_by("x" * 301),
+        amended_by("no room"),
+    ),
+    Example(
+        "make another one, by `datacollect event new --like`",
+        amended_by("no room", "no time"),
+        longer("--like e.toml"),
+    ),
+    Example(
+        "is said after {}; forget afterwards",
+        asked(FORGET),
+        asked(FORGET, left=over),
+    ),
+    Example(
+        "`datacollect event run` is at work there; end it, and run this again",
+        asked(forgotten_while_collecting, left=over),
+        asked(FORGET, left=over),
+    ),
+    Example(
+        "to forget {} was begun and interrupted; run that again first",
+        asked(FORGET, begun_for("Bob"), left=over),
+        asked(FORGET, begun_for("Ann"), left=over),
+    ),
+    Example(
+        "is damaged; remove it, and run this again for whom it was begun for",
+        asked(FORGET, left_open("{"), left=over),
+        asked(FORGET, left=over),
+    ),
+    Example(
+        "leave it out where the file has come just now",
+        asked(f"{ACCEPT} --when 9000-01-31T18:00"),
+        asked(ACCEPT),
     ),
     Example(
         "give -o for a table of whom to remind, or --smtp to mail them",

@@ -269,12 +269,14 @@ def audit_event(
     judged.sort(key=lambda each: each.file)
     custody = None
     if sources is not None:
+        now = amended(found, published_amendments(found, published, []))
         custody = audit_custody(
-            amended(found, published_amendments(found, published, [])),
+            now,
             wholes,
             held.values(),
             sources,
-            is_over=is_over,
+            # Of what was cancelled nothing more is said: nobody has failed by that.
+            is_over=is_over and now.cancelled is None,
             is_whole=are_whole(found, lies) and not any(each.trouble for each in logs),
         )
         lies += custody.lies

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datacollect.bistro.commands.event_accept import accept
+from datacollect.bistro.commands.event_forget import forget
 from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_open import init, invite, open_
@@ -46,6 +48,20 @@ def new(
             "--identity", metavar="FILE", help="Try whether this identity opens; repeatable."
         ),
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like", metavar="OTHER", help="An event's file, for all that DRAFT leaves out."
+        ),
+    ] = None,
+    ports_up: Annotated[
+        int,
+        typer.Option(
+            "--ports-up",
+            metavar="N",
+            help="With --like: ports of its servers by so much higher; each serves one event.",
+        ),
+    ] = 0,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -54,10 +70,13 @@ def new(
     Publish the file byte by byte as it is: every change makes it another event.
     """
     from datacollect.bistro.organiser.new_event import new_event
+    from datacollect.errors import ProblemError
     from datacollect.files.documents import toml_text
 
+    if ports_up and like is None:
+        raise ProblemError("--ports-up is of the servers of another event; name that by --like")
     require_new(output, force=force)
-    made = new_event(draft, output, identity or ())
+    made = new_event(draft, output, identity or (), like, ports_up)
     logs = [key.text for key in made.event.log_keys]
     if as_json:
         emit_json(
@@ -206,6 +225,30 @@ def extend(
     return done.exit_code
 
 
+@event.command(cls=Command)
+def cancel(
+    event_file: EventFile,
+    key: OrganiserKey,
+    why: Annotated[
+        str, typer.Option("--why", metavar="TEXT", help="For people to read, in a line.")
+    ],
+    as_json: Json = False,
+) -> int:
+    """End an event at once and for good, for everybody to see.
+
+    From then on nothing more is timestamped, taken or collected; what was collected stays, and
+    receipts prove what they did. It cannot be taken back. Exit codes are those of `event extend`.
+    """
+    from datacollect.bistro.organiser.extend import extend as amend
+
+    done = amend(event_file, key, cancelled=why)
+    if as_json:
+        emit_json(_amended(done))
+    else:
+        _show_amended(done)
+    return done.exit_code
+
+
 def _amended(done: Extended) -> dict[str, Any]:
     return {
         "number": done.number,
@@ -231,6 +274,8 @@ def _show_amended(done: Extended) -> None:
         emit(f"logs = {toml_text(list(done.logs))}")
 
 
+event.command(cls=Command)(accept)
+event.command(cls=Command)(forget)
 event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(init)
 event.command(cls=Command)(invite)

@@ -53,12 +53,12 @@ def list_people(
 ) -> int:
     """Say who has handed in what, and what became of it: a line for each file and person.
 
-    What is called collected lies on this disk. Exit 0: everybody has a file that is collected; 1:
-    somebody has none, or not yet.
+    What is called collected lies on this disk. Exit 0: everybody has a file that is collected, or
+    was accepted by hand; 1: somebody has none, or not yet.
     """
     from pathlib import Path
 
-    from datacollect.bistro.destination.people import HERE, counted, link_files
+    from datacollect.bistro.destination.people import DONE, counted, link_files
     from datacollect.bistro.destination.people_list import read_list, write_csv, write_html
 
     for path in (output, html):
@@ -72,7 +72,7 @@ def list_people(
     n_links = None
     if links is not None:
         n_links = link_files(found.by_stem, found.folder, Path(links))
-    code = 0 if all(each.state == HERE for each in found.people) else 1
+    code = 0 if all(each.state in DONE for each in found.people) else 1
     if as_json:
         emit_json(found.to_dict())
         return code
@@ -82,7 +82,7 @@ def list_people(
         emit(f"{n:,} {state}")
     if found.unknown:
         emit_text(f"{found.unknown:,} entries are of tickets that the list does not name")
-    note(f"as of {found.clock_text(found.time_s)}, when event run has last written")
+    _say_when(found)
     for what, path in (("table", output), ("page", html), ("links", links)):
         if path is not None:
             note(f"{what}: {path}" + (f", {n_links:,} files" if what == "links" else ""))
@@ -156,8 +156,14 @@ def remind(
     return 1 if done.troubles else 0
 
 
+def _say_when(found: PeopleList) -> None:
+    if found.standing.cancelled is not None:
+        emit_text(f"the event was cancelled: {found.standing.cancelled}")
+    note(f"as of {found.clock_text(found.time_s)}, when event run has last written")
+
+
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
-    from datacollect.bistro.destination.people import REFUSED
+    from datacollect.bistro.destination.people import BY_HAND, REFUSED
     from datacollect.bistro.destination.people_list import in_time_words
 
     rows = []
@@ -165,7 +171,11 @@ def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
         if not each.drafts:
             rows.append((each.person, "", each.state, ""))
         for draft in each.drafts:
-            state = f"{draft.state}: {draft.why}" if draft.state == REFUSED else draft.state
+            state = (
+                f"{draft.state}: {draft.why}"
+                if draft.why and draft.state in (REFUSED, BY_HAND)
+                else draft.state
+            )
             if draft.bistros and draft.file is None:
                 state += f" (by {', '.join(draft.bistros)})"
             rows.append((each.person, draft.name, state, in_time_words(draft)))

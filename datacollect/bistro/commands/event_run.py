@@ -156,7 +156,7 @@ def _evidence(
     """Look for all that should be here, on this disk and in the register."""
     from datacollect.bistro.destination.place import Place
     from datacollect.bistro.destination.register_reading import reading
-    from datacollect.bistro.destination.run.evidence import evidence_of
+    from datacollect.bistro.destination.run.evidence import evidence_of, evidence_of_cancelled
     from datacollect.bistro.destination.run.moved_deadline import moved_to_s
     from datacollect.bistro.destination.run.standing import read_missing
 
@@ -164,6 +164,8 @@ def _evidence(
 
     def look(moved_s: int | None = None) -> Evidence:
         with reading(config.register, found.event) as rows:
+            if found.cancelled is not None:
+                return evidence_of_cancelled(found, rows, here, config.folder, is_read=is_read)
             return evidence_of(
                 found,
                 missing,
@@ -216,7 +218,9 @@ def _show_lacks(found: Evidence) -> None:
         )
     for each in found.lacks:
         since = "" if each.since_s is None else f", since {both_clocks(each.since_s)}"
-        emit_text(f"not yet: {each.text}{since}; {each.remedy}")
+        # Of what was cancelled nothing will ever be.
+        begin = "" if each.kind == "cancelled" else "not yet: "
+        emit_text(f"{begin}{each.text}{since}; {each.remedy}")
     if not found.lacks:
         emit("all is collected")
 

@@ -86,6 +86,9 @@ class _SQLite(Database):
             undo.callback(held.close)
             # Whoever asks how far the event is reads it meanwhile.
             super().__init__(folder, REGISTER_FILE, schema, owner, is_read_beside=True)
+            undo.callback(super().close)
+            # What was to be forgotten does not stay in pages that are free.
+            self.rows("PRAGMA secure_delete=ON")
             self._releasing = undo.pop_all()
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:

@@ -470,6 +470,21 @@ class Holdings:
         )
         return [number for (number,) in rows]
 
+    def segments_of(self, entries: Iterable[bytes]) -> list[tuple[str, int, bool, bool]]:
+        """Return in which segments bytes of entries lie: bistro, number, is it here, may it go."""
+        found: set[tuple[str, int, bool, bool]] = set()
+        for entry in entries:
+            rows = self._db.rows(
+                "SELECT DISTINCT segments.bistro, segments.number, is_fetched, is_covered "
+                "FROM uploads JOIN pieces ON pieces.bistro = uploads.bistro "
+                "AND pieces.upload = uploads.number JOIN segments "
+                "ON segments.bistro = pieces.bistro AND segments.number = pieces.segment "
+                "WHERE uploads.entry = ?",
+                (entry,),
+            )
+            found.update((name, n, bool(here), bool(covered)) for name, n, here, covered in rows)
+        return sorted(found)
+
     def drop_segments(self, bistro: str, numbers: Iterable[int]) -> None:
         """Take note that segments are not here any more."""
         with self._db.transaction():

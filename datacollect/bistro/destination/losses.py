@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # What the log of verdicts said of entries before what was here was lost: the last word on each.
 SAID = """CREATE TABLE IF NOT EXISTS said (entry BLOB PRIMARY KEY, word TEXT, why TEXT)"""
+# What was removed for good, since its person was to be forgotten: it is missing to nobody.
+FORGOTTEN = "CREATE TABLE IF NOT EXISTS forgotten (entry BLOB PRIMARY KEY)"
 MOST_AT_ONCE, MOST_IN_QUERY = 10_000, 1000
 
 
@@ -47,6 +49,7 @@ class Losses:
     def __init__(self, db: RegisterDatabase) -> None:
         self._db = db
         db.add(SAID)
+        db.add(FORGOTTEN)
 
     def forget_absent(
         self, is_here: Callable[[str, KeptFile | None], bool], has_segment: Callable[..., bool]
@@ -65,8 +68,8 @@ class Losses:
         """
         n, last = 0, b""
         while page := self._db.rows(
-            "SELECT entry, file FROM entries WHERE word IN (?, ?) AND entry > ? ORDER BY entry "
-            "LIMIT ?",
+            "SELECT entry, file FROM entries WHERE word IN (?, ?) AND entry > ? "
+            "AND entry NOT IN (SELECT entry FROM forgotten) ORDER BY entry LIMIT ?",
             (COLLECTED, SUPERSEDED, last, MOST_AT_ONCE),
         ):
             last = page[-1][0]

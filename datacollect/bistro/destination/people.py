@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from datacollect.bistro.destination.accepting import Accepted
     from datacollect.bistro.destination.marking import MarkKeys
     from datacollect.bistro.destination.missing import Missing
     from datacollect.bistro.destination.place import Place
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 # What became of a draft, the best first: a person's state is that of the best one.
 HERE = "collected"
+# What has come by mail or stick: there is no proof of it.
+BY_HAND = "accepted by hand"
 NOT_HERE = "collected, and not here"
 HELD = "held, not collected yet"
 PROMISED = "timestamp, not sent yet"
@@ -38,7 +42,11 @@ REFUSED = "refused"
 TOO_LATE = "late"
 DROPPED = "superseded"
 NOTHING = "nothing yet"
-STATES = (HERE, NOT_HERE, HELD, PROMISED, REFUSED, TOO_LATE, DROPPED, NOTHING)
+# Removed for good, with all that named the person.
+GONE = "forgotten"
+# Nothing more is wanted.
+DONE = (HERE, BY_HAND, GONE)
+STATES = (*DONE, NOT_HERE, HELD, PROMISED, REFUSED, TOO_LATE, DROPPED, NOTHING)
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,15 @@ class Draft:
     Attributes
     ----------
     entry : bytes
+        Empty of what was accepted by hand.
     state : str
         One of `STATES`.
     name : str
         As the person calls it; empty as long as it is sealed.
     why : str
-        Of what is refused.
+        Of what is refused; how it has come, of what was accepted by hand.
     time_s : int or None
-        By when logs prove it, seconds since 1970.
+        By when logs prove it, seconds since 1970; or when it had come, as the organiser says.
     late_s : int or None
         How much later than the deadline; None: it is in time, or its time is not known.
     bistros : tuple of str
@@ -169,6 +178,37 @@ def handed_in(
     ]
 
 
+def with_accepted(
+    people: Iterable[HandedIn], accepted: Iterable[Accepted], folder: Path, latest_s: int
+) -> list[HandedIn]:
+    """Return people with what was accepted of them by hand; who was named nowhere else, too.
+
+    Parameters
+    ----------
+    people : iterable of HandedIn
+    accepted : iterable of Accepted
+    folder : Path
+        Of the destination.
+    latest_s : int
+        Until when files are in time.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    found = {each.person: each for each in people}
+    for each in accepted:
+        one = found.get(each.person, HandedIn(each.person))
+        kept = KeptFile(each.file, each.n_bytes, bytes.fromhex(each.sha256))
+        state = BY_HAND if fault_of(folder, each.file, kept) is None else NOT_HERE
+        late_s = each.came_s - latest_s if each.came_s > latest_s else None
+        draft = Draft(b"", state, each.name, each.how, each.came_s, late_s, (), each.file)
+        drafts = sorted((*one.drafts, draft), key=lambda draft: draft.time_s or 0)
+        found[each.person] = replace(one, drafts=tuple(drafts))
+    return [*found.values()]
+
+
 def _is_bare(one: Missing) -> bool:
     return one.kind == WITHOUT_UPLOAD
 
@@ -179,6 +219,8 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
         late_s = row.time_s - latest_s
     name = "" if row.file is None else row.file.rpartition("/")[2]
     draft = Draft(row.entry, HELD, name, "", row.time_s, late_s, row.bistros, row.file)
+    if row.is_forgotten:
+        return replace(draft, state=GONE)
     if row.word == COLLECTED:
         kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
         is_here = row.file is not None and fault_of(folder, row.file, kept) is None
@@ -231,7 +273,7 @@ def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
         for each in people:
             taken: set[str] = set()
             for draft in each.drafts:
-                if draft.state != HERE or draft.file is None:
+                if draft.state not in DONE or draft.file is None:
                     continue
                 place = into / each.person
                 place.mkdir(parents=True, exist_ok=True)

@@ -10,16 +10,17 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.destination.accepting import read_accepted
 from datacollect.bistro.destination.keys import read_tickets, ticket_keys
 from datacollect.bistro.destination.marking import mark_keys
-from datacollect.bistro.destination.people import HandedIn, handed_in
+from datacollect.bistro.destination.people import DONE, HandedIn, handed_in, with_accepted
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_missing, read_standing
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.organiser.roster import file_stem, read_people
-from datacollect.bistro.organiser.ticket_files import LIST, read_ticket_list
+from datacollect.bistro.organiser.ticket_files import FORGOTTEN, LIST, read_ticket_list
 from datacollect.errors import ProblemError
 from datacollect.files.documents import (
     document_name,
@@ -129,19 +130,9 @@ def read_list(
         The disk or the database fails.
     """
     config = DestinationConfig.from_file(destination)
-    folder = Path(tickets) if tickets is not None else config.tickets
-    if folder is None:
-        raise ProblemError(
-            f"{document_name(destination)}: names no folder of tickets; give it by --tickets DIR"
-        )
-    if not (folder / LIST).exists():
-        raise ProblemError(
-            f"{document_name(folder)}: must hold {LIST}, by which tickets have names; `datacollect "
-            "event tickets` has written it where the tickets were made: bring it, or name that "
-            "folder by --tickets"
-        )
+    folder = tickets_folder(config, destination, tickets)
     standing = read_standing(config.folder)
-    event = _event(standing)
+    event = event_of(standing)
     whose = {ticket: person for person, ticket, _ in read_ticket_list(folder / LIST)}
     everybody = _people(people, whose.values())
     known = read_tickets(folder, event) if event.has_marks else {}
@@ -151,6 +142,7 @@ def read_list(
             f"{document_name(config.folder / MISSING_FILE)}: is not there, or damaged, and without "
             "it nobody knows who has a timestamp alone; `datacollect event run` writes it again"
         )
+    latest_s = standing.deadline_s if standing.latest_s is None else standing.latest_s
     n_unknown = 0
     with reading(config.register, standing.event) as rows:
 
@@ -167,14 +159,64 @@ def read_list(
             missing,
             Place.of(config.folder),
             config.folder,
-            latest_s=standing.deadline_s if standing.latest_s is None else standing.latest_s,
+            latest_s=latest_s,
             marks=mark_keys(event, config, document_name(destination)),
             ticket_keys=ticket_keys(known),
         )
+    by_hand = read_accepted(config.folder)
+    found = with_accepted(found, by_hand, config.folder, latest_s)
+    # Who is forgotten is asked for nothing.
+    found = [each for each in found if each.drafts or not each.person.startswith(FORGOTTEN)]
     return PeopleList(event, standing, tuple(found), config.folder, n_unknown)
 
 
-def _event(standing: Standing) -> Event:
+def named_people(
+    config: DestinationConfig, destination: str, tickets: str | None, people: str | None
+) -> list[str]:
+    """Return the names of all people: who has a ticket, and who stands in the roster.
+
+    Parameters
+    ----------
+    config : DestinationConfig
+    destination : str
+        Its file.
+    tickets, people : str, optional
+        As `read_list` takes them.
+
+    Raises
+    ------
+    ProblemError
+        There is no list of tickets.
+    """
+    folder = tickets_folder(config, destination, tickets)
+    names = (person for person, _, _ in read_ticket_list(folder / LIST))
+    return [each.person for each in _people(people, names)]
+
+
+def tickets_folder(config: DestinationConfig, destination: str, tickets: str | None) -> Path:
+    """Return the folder of the tickets and their list; raise `ProblemError` where there is none."""
+    folder = Path(tickets) if tickets is not None else config.tickets
+    if folder is None:
+        raise ProblemError(
+            f"{document_name(destination)}: names no folder of tickets; give it by --tickets DIR"
+        )
+    if not (folder / LIST).exists():
+        raise ProblemError(
+            f"{document_name(folder)}: must hold {LIST}, by which tickets have names; `datacollect "
+            "event tickets` has written it where the tickets were made: bring it, or name that "
+            "folder by --tickets"
+        )
+    return folder
+
+
+def event_of(standing: Standing) -> Event:
+    """Return the event of which a destination has left how far it is.
+
+    Raises
+    ------
+    ProblemError
+        Its file is not where it was, or is another's.
+    """
     path = standing.event_file
     if path is None or not Path(path).exists():
         raise ProblemError(
@@ -254,7 +296,7 @@ def _html(found: PeopleList) -> str:
     rows = []
     for each in found.people:
         cells = [_cells(draft, found) for draft in each.drafts] or [("", each.state, "")]
-        lacks = ' class="lacks"' if each.state != "collected" else ""
+        lacks = ' class="lacks"' if each.state not in DONE else ""
         person = escape(each.person) + (f" ({escape(each.group)})" if each.group else "")
         for i, some in enumerate(cells):
             name = f'<th scope="row">{person if i == 0 else ""}</th>'

@@ -303,6 +303,14 @@ class Register:
             n, last = n + len(found), page[-1][0]
         return n
 
+    def forget(self, entries: Iterable[bytes]) -> None:
+        """Name no file of some entries any more, which were removed for good; verdicts stay."""
+        with self._db.transaction():
+            for entry in entries:
+                self._db.insert("forgotten", [(entry,)])
+                self._db.rows("UPDATE entries SET file = NULL WHERE entry = ?", (entry,))
+                self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
+
     def _is_refused_by(self, upload: Upload) -> bool:
         """Whether an upload that was refused decides on its entry."""
         commitment = upload.commitment

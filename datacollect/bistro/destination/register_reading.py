@@ -46,6 +46,8 @@ class Row(NamedTuple):
     ticket : str
         The number of the ticket: that inside the seal, or the one that was shown to a bistro; empty
         where neither is known.
+    is_forgotten : bool
+        Whether its file was removed for good, with all that named its person.
     """
 
     entry: bytes
@@ -57,6 +59,7 @@ class Row(NamedTuple):
     bistros: tuple[str, ...] = ()
     kept: tuple[tuple[Place, KeptFile], ...] = ()
     ticket: str = ""
+    is_forgotten: bool = False
 
 
 @contextmanager
@@ -90,6 +93,8 @@ def reading(place: str, event: str | None) -> Iterator[Iterator[Row]]:
 
 def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
     last = b""
+    gone = db.rows("SELECT entry FROM forgotten") if db.has("forgotten") else []
+    forgotten = {entry for (entry,) in gone}
     while page := db.rows(
         "SELECT entry, time_s, coalesce(word, ''), coalesce(why, ''), coalesce(is_logged, 0), "
         "file, coalesce(ticket, (SELECT max(told_ticket) FROM uploads WHERE uploads.entry = "
@@ -116,7 +121,7 @@ def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
             for entry, some in groupby(named, lambda row: row[0])
         }
         for entry, time_s, word, why, is_logged, file, ticket in page:
-            of_entry = bistros.get(entry, ()), kept.get(entry, ()), ticket
+            of_entry = bistros.get(entry, ()), kept.get(entry, ()), ticket, entry in forgotten
             yield Row(entry, time_s, word, why, bool(is_logged), file, *of_entry)
         last = page[-1][0]
 

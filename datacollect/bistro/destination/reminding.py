@@ -154,6 +154,11 @@ def reminders_of(found: PeopleList, now_s: float | None = None) -> list[Reminder
     """
     now_s = time.time() if now_s is None else now_s
     standing = found.standing
+    if standing.cancelled is not None:
+        raise ProblemError(
+            f"the event was cancelled: {standing.cancelled}: nobody hands in any more; "
+            "`datacollect event list` says what had come of each"
+        )
     deadline_s = max(standing.deadline_s, standing.latest_s or 0)
     if now_s > standing.collect_until_s:
         raise ProblemError(

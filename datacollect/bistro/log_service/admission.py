@@ -81,8 +81,11 @@ class Admission:
         Raises
         ------
         RefusedError
-            The event is not open, no ticket counts, or there are too many requests.
+            The event is not open, or was cancelled; no ticket counts; or there are too many
+            requests.
         """
+        if self.event.cancelled_text is not None:
+            raise RefusedError(self.event.cancelled_text, 410, is_final=True)
         if unix_s < self.event.opens_s:
             opens = self.event.clock_text(self.event.opens_s)
             raise RefusedError(f"the event opens at {opens}; come again then", 403)

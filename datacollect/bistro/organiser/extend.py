@@ -98,6 +98,7 @@ def extend(
     bistros: str | PathLike[str] | None = None,
     verdicts: str | None = None,
     verdicts_url: str | None = None,
+    cancelled: str | None = None,
 ) -> Extended:
     """Change an event afterwards, for everybody to see; started again it goes on.
 
@@ -119,6 +120,8 @@ def extend(
         Public key of the log that succeeds the log of verdicts, which cannot go on.
     verdicts_url : str, optional
         Where that is read; by default where the one before was.
+    cancelled : str, optional
+        Why the event ends at once, and for good.
 
     Raises
     ------
@@ -131,6 +134,8 @@ def extend(
     found = read_event(read_bytes(event), document_name(event))
     require_current(found, document_name(event))
     changes = _changes(found, deadline, revoke, bistros)
+    if cancelled is not None:
+        changes["cancelled"] = cancelled
     if verdicts_url is not None and verdicts is None:
         raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
     if not changes and verdicts is None:

@@ -11,11 +11,13 @@ from datacollect.bistro.formats.event.draft import certificate_files, complete
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.strength import cautions, withstands
 from datacollect.bistro.formats.sealing.identities import opening_identities
+from datacollect.bistro.organiser.like_event import like, same_addresses
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import (
     document_name,
     folder_of,
     parse_toml,
+    read_bytes,
     read_text,
     write_atomically,
 )
@@ -48,7 +50,11 @@ class NewEvent:
 
 
 def new_event(
-    draft: str | PathLike[str], output: str | PathLike[str], identities: Sequence[str] = ()
+    draft: str | PathLike[str],
+    output: str | PathLike[str],
+    identities: Sequence[str] = (),
+    other: str | PathLike[str] | None = None,
+    ports_up: int = 0,
 ) -> NewEvent:
     """Complete and check a draft, and write the event's file.
 
@@ -60,6 +66,10 @@ def new_event(
         A new file.
     identities : sequence of str
         Files of identities of age, which are tried: each must open what is sealed for the event.
+    other : path-like, optional
+        Another event's file, from which is taken what the draft leaves out.
+    ports_up : int
+        As `like` takes it.
 
     Raises
     ------
@@ -70,6 +80,9 @@ def new_event(
     """
     name = document_name(draft)
     tree = parse_toml(read_text(draft), name)
+    theirs = b"" if other is None else read_bytes(other)
+    if other is not None:
+        tree = like(tree, theirs, document_name(other), ports_up)
     with naming(name):
         data = complete(tree, _organiser(tree), os.urandom, _certificates(tree, draft))
         event = read_event(data)
@@ -84,6 +97,11 @@ def new_event(
         found.append(
             f"{those} not tried: give the identity with --identity; nobody can open what is sealed "
             "for a wrong one."
+        )
+    if other is not None and (same := same_addresses(event, theirs, document_name(other))):
+        found.append(
+            f"{', '.join(same)}: {document_name(other)} names the same. A server serves one event: "
+            "where both are at work at once give these others, or --ports-up."
         )
     return NewEvent(event, tuple(withstands(event)), tuple(found), tuple(tried))
 

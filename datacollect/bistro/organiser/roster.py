@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
@@ -18,7 +19,7 @@ from datacollect.files.kinds import shown
 from datacollect.files.tables import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from datacollect.files.tables import TextTable
@@ -122,6 +123,18 @@ def read_people(path: str | PathLike[str]) -> list[Person]:
             "one of each out, or tell them apart, such as by a column email"
         )
     return [person for _, person in found.values()]
+
+
+def require_named(name: str, people: Collection[str], where: str) -> None:
+    """Raise `ProblemError` where a list of people does not name somebody.
+
+    >>> require_named("Ann", ["Ann", "Bob"], "the list")
+    """
+    if name in people:
+        return
+    known = get_close_matches(name, people, 1)
+    hint = f"; did you mean {known[0]!r}?" if known else "; write the name as it stands there"
+    raise ProblemError(f"{where} must name {shown(name)}, and names nobody of that name{hint}")
 
 
 def _people(table: TextTable, name: str) -> Iterator[tuple[int, Person]]:

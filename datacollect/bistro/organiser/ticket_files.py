@@ -48,6 +48,8 @@ COLUMNS = (COLUMN, "ticket", "token_sha256")
 LINK_SUFFIX = ".link"
 LIST = "tickets.csv"
 MODE = 0o600
+# What a forgotten person is called in the list, before the ticket's number.
+FORGOTTEN = "forgotten-"
 _REMEDY = "; move it elsewhere, or name another folder with -o"
 
 

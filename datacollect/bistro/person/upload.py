@@ -264,6 +264,8 @@ def upload(
             report("waiting for witnesses")
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
+        if now_event.cancelled_text is not None:
+            report(now_event.cancelled_text)
         delivery = held.enter_context(Delivery(now_event, askers, report))
         deliver = None if commit_only else partial(delivery.deliver, elsewhere=elsewhere)
         done = tuple(

@@ -168,6 +168,11 @@ class Accepting:
         """Return how many bytes an upload will have that is under way."""
         return self._uploads[upload].wish.size
 
+    def has_spoilt(self, upload: str) -> bool:
+        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        found = self._uploads.get(upload)
+        return found is not None and found.wish.budget in self._spoilt_bytes
+
     def handle(self, event: Event) -> list[Action]:
         """Take what has happened; return what to do now, in this order."""
         match event:

@@ -45,6 +45,8 @@ TICK_S = 0.5
 AGAIN_S = 2.0
 # How long a note may take to come.
 NOTE_S = 20.0
+# So long waits each push of an entry of which some was spoilt: others are served meanwhile.
+PAUSE_S = 2.0
 UNSURE = 503
 
 
@@ -108,6 +110,7 @@ class Bistro:
         self._era = 0
         self._group_s = 0.0
         self._is_ended = False
+        self._ending = threading.Event()
         self._core: Accepting | None = None
         self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
         try:
@@ -161,6 +164,7 @@ class Bistro:
     def close(self) -> None:
         """Have all that was taken on the disk, and let others have the folder."""
         self._amending.close()
+        self._ending.set()
         with self._lock:
             self._is_ended = True
             self._work.notify()
@@ -281,6 +285,15 @@ class Bistro:
         if isinstance(answer, Refuse):
             raise RefusedError(answer.text, answer.status)
         return answer
+
+    def has_spoilt(self, upload: str) -> bool:
+        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        with self._lock:
+            return self._core is not None and self._core.has_spoilt(upload)
+
+    def pause(self) -> None:
+        """Wait before the next bytes of who has spoilt some; no longer than there is a bistro."""
+        self._ending.wait(PAUSE_S)
 
     def begin_push(self, request: int, upload: str, offset: int, n_bytes: int) -> Push:
         """Let a request push bytes from an offset on.

@@ -158,6 +158,11 @@ class Tus:
         """Take the body of a request for an upload; return the upload as it is then."""
         bistro = self._bistro
         sum_ = _checksum(exchange.headers.get("upload-checksum"))
+        if bistro.has_spoilt(upload):
+            # One that is wrong without end leaves the processor to others, and its place.
+            exchange.hold_place(False)
+            bistro.pause()
+            exchange.hold_place(True)
         writing = bistro.begin_push(request, upload, offset, exchange.body_bytes)
         block = bytearray()
         try:

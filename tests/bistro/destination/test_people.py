@@ -244,6 +244,37 @@ def test_the_command_says_who_has_nothing(tmp_path, monkeypatch, capsys):
     assert "--tickets DIR" in capsys.readouterr().err
 
 
+def test_of_an_event_that_was_cancelled_it_is_said_and_what_had_come_is_here(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "event.toml").write_bytes(EVENT_DATA)
+    made = Collected(tmp_path / "out", opened=(1,))
+    event_file = str(tmp_path / "event.toml")
+    made.leave(event_file=event_file, cancelled="no room", collect_until_s=4_000_000_000)
+    write_destination(tmp_path)
+    (tmp_path / "tickets").mkdir()
+    (tmp_path / "tickets" / "tickets.csv").write_text(
+        f"person,ticket,token_sha256\nAnn,{'01' * 16},{'ab' * 32}\n"
+    )
+    tickets = ("destination.toml", "--tickets", "tickets")
+    assert run(["event", "list", *tickets]) == 1
+    assert "the event was cancelled: no room" in capsys.readouterr().out
+    # What was not collected by then is lacking to nobody.
+    assert run(["event", "status", "destination.toml", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert ([each["kind"] for each in told["lacking"]], told["files_here"]) == (["cancelled"], 1)
+    made.file(1).unlink()
+    assert run(["event", "status", "destination.toml"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not yet: 1 file: collected, and not there any more" in out
+    assert "not yet: the event was cancelled" not in out
+    (tmp_path / "people.csv").write_text("person\nAnn\n")
+    remind = ["event", "remind", "destination.toml", "--tickets", "tickets"]
+    assert run([*remind, "--people", "people.csv", "-o", "remind.csv"]) == 2
+    assert "nobody hands in any more" in " ".join(capsys.readouterr().err.split())
+
+
 def write_destination(folder):
     for name in ("dest", "collector"):
         write_private_key(folder / f"{name}.key", key_of(name))

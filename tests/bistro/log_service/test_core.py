@@ -803,6 +803,24 @@ def test_a_revoked_ticket_is_refused_from_the_amendment_on():
     assert "the ticket is revoked" in refused.text
 
 
+def test_an_event_that_was_cancelled_takes_nothing_more_and_no_amendment_after_a_restart_either():
+    bench = started()
+    bench.commit(A)
+    note = sign_amendment(EVENT, {"cancelled": "the exam is moved"}, 1, ORGANISER)
+    bench.amend(note)
+    bench.wait(1.0)
+    bench.do_all()
+    again = started(store=bench.store, witnesses=bench.witnesses, start_s=bench.at_s)
+    later = sign_amendment(EVENT, {"deadline": "2027-04-16T23:59:59-04:00"}, 2, ORGANISER)
+    for each in (bench, again):
+        each.commit(B)
+        each.amend(later)
+        refused = [answer for answer in each.take(Refuse) if answer.status in (400, 410)]
+        assert [answer.status for answer in refused] == [410, 400]
+        assert refused[0].text == "the event was cancelled: the exam is moved"
+        assert "nothing changes it any more" in refused[1].text
+
+
 VERDICTS_EVENT = event_of(
     verdicts={"log": log_key("d.example/0123456789abcdef", key_of("verdicts").public).text}
 )

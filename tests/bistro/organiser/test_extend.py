@@ -186,3 +186,20 @@ def test_event_of_an_older_kind_is_not_extended(services, capsys, tmp_path):
     assert "`datacollect event new` makes one of today's" in said
     assert not any(services.notes.values())
     assert not list(tmp_path.glob("*.txt"))
+
+
+def test_an_event_is_cancelled_once_and_for_good(services, capsys):
+    command = ["event", "cancel", "event.toml", "--key", "organiser.key", "--why"]
+    services.ill[URLS[1]] = None
+    assert run([*command, "the exam is moved"]) == 1
+    services.ill.clear()
+    # Interrupted, the same command goes on.
+    assert run([*command, "the exam is moved"]) == 0
+    assert [len(services.notes[url]) for url in URLS] == [1, 1]
+    capsys.readouterr()
+    assert run([*command, "for another reason"]) == 2
+    assert "nothing changes it any more" in " ".join(capsys.readouterr().err.split())
+    assert (
+        run(["event", "extend", "event.toml", "--key", "organiser.key", "--deadline", LATER]) == 2
+    )
+    assert [len(services.notes[url]) for url in URLS] == [1, 1]

@@ -228,3 +228,23 @@ def test_a_note_that_comes_by_and_by_holds_no_place_against_others(event, tmp_pa
                     stranger.send(b"x")
             time.sleep(0.1)
         client.close()
+
+
+def test_who_has_sent_what_was_wrong_waits_before_the_next_push_and_nobody_else(
+    event, tmp_path, monkeypatch
+):
+    paused = []
+    monkeypatch.setattr(server.Bistro, "pause", lambda bistro: paused.append(bistro.name))
+    wrong = "sha1 " + 27 * "A" + "="
+    first, second = (commitment_to(event, SMALL, salt) for salt in (1, 2))
+    with running_bistro(tmp_path) as (client, _):
+        path = client.create(event, first)[1]["location"]
+        assert client.patch(path, 0, SMALL[:2])[0] == 204
+        assert client.patch(path, 2, SMALL[2:], Upload_Checksum=wrong)[0] == 460
+        assert "datacollect-receipt" in client.create(event, second, SMALL, number=2)[1]
+        assert paused == []
+        client.close()
+    with running_bistro(tmp_path) as (client, _):
+        assert "datacollect-receipt" in client.patch(path, 2, SMALL[2:])[1]
+        assert paused == ["north"]
+        client.close()

@@ -159,21 +159,29 @@ def test_a_signed_request_that_comes_again_changes_nothing(event, tmp_path):
 def test_who_sees_a_token_takes_none_of_its_owners_places(event, tmp_path):
     """One that is shown to a bistro is known there: without its key it spends nothing."""
     most = event.commitments_per_ticket
-    with running_bistro(tmp_path) as (client, _):
-        for i in range(most + 1):
-            commitment = commitment_to(event, DATA, 1000 + i)
-            values = metadata_of(metadata(event, commitment, STRANGER))
-            values["ticket"] = ticket_of(event, 1).token.encode()
-            headers = {"Upload_Length": str(len(DATA)), "Upload_Metadata": metadata_text(values)}
-            assert client.ask("POST", "/tus/", None, **headers)[0] == 403
-        for i in range(most):
-            assert client.create(event, commitment_to(event, DATA, i), DATA)[0] == 201
-        assert client.create(event, commitment_to(event, DATA, most), DATA)[0] == 403
-        client.close()
+    for n_starts in range(2):
+        with running_bistro(tmp_path) as (client, _):
+            for i in range(most + 1):
+                commitment = commitment_to(event, DATA, 1000 + i)
+                values = metadata_of(metadata(event, commitment, STRANGER))
+                values["ticket"] = ticket_of(event, 1).token.encode()
+                headers = {
+                    "Upload_Length": str(len(DATA)),
+                    "Upload_Metadata": metadata_text(values),
+                }
+                assert client.ask("POST", "/tus/", None, **headers)[0] == 403
+            for i in range(n_starts, most):
+                assert client.create(event, commitment_to(event, DATA, i), DATA)[0] == 201
+                if not n_starts:
+                    break
+            if n_starts:
+                assert client.create(event, commitment_to(event, DATA, most), DATA)[0] == 403
+            client.close()
 
 
-def test_promises_of_one_ticket_leave_room_for_others(tmp_path):
-    """990 MB of a bistro's 1 GB, promised and never sent."""
+@pytest.mark.parametrize("n_bytes", [0, 1])
+def test_promises_of_one_ticket_leave_room_for_others(tmp_path, n_bytes):
+    """990 MB of a bistro's 1 GB, promised three times and never sent, or a byte of each."""
     size = 990_000_000
     event = bistro_event(tmp_path, limits={"bytes": size, "commitments_per_ticket": 3})
     for n_starts in range(2):
@@ -184,8 +192,11 @@ def test_promises_of_one_ticket_leave_room_for_others(tmp_path):
                     "Upload_Length": str(size),
                     "Upload_Metadata": metadata(event, large, STRANGER),
                 }
-                status = client.ask("POST", "/tus/", None, **headers)[0]
+                status, begun, _ = client.ask("POST", "/tus/", None, **headers)
                 assert status in (201, 507)
+                if status == 201 and n_bytes:
+                    offset = int(begun["upload-offset"])
+                    assert client.patch(begun["location"], offset, bytes(n_bytes))[0] == 204
             honest = commitment_to(event, DATA, n_starts)
             assert "datacollect-receipt" in client.create(event, honest, DATA)[1]
             client.close()

@@ -185,7 +185,8 @@ def test_ticket_has_as_many_uploads_as_the_event_allows(event, north):
     assert client.create(event, commitment_to(event, DATA, 9), number=2)[0] == 201
 
 
-def test_more_than_was_announced_and_wrong_bytes_are_refused(event, north):
+def test_more_than_was_announced_and_wrong_bytes_are_refused(event, north, monkeypatch):
+    monkeypatch.setattr(taking, "PAUSE_S", 0.0)
     client, _ = north
     commitment = commitment_to(event, DATA)
     path = client.create(event, commitment)[1]["location"]

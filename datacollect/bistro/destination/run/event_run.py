@@ -290,7 +290,7 @@ def run_event(
         here, is_begun = Place.of(config.folder), False
         look_s, standing = -math.inf, None
         disk_s, n_not_here = -math.inf, 0
-        while True:
+        while event.cancelled is None:
             loads.asking = asking = BistroAsking(event, said)
             loads.await_answers()
             known = tickets.of(given.event)
@@ -355,6 +355,9 @@ def run_event(
             times.event = quotas.event = event
             require_key(event, config, document_name(destination_file))
             said.names = _names(event)
+        said(f"{event.cancelled_text}; nothing more is collected, and what lies here stays")
+        with closing(Register(config.register, event, here)) as register:
+            return _stand(given, register, times, loads, log, seen, n_not_here)
 
 
 def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
@@ -498,6 +501,7 @@ def _stand(
         event_file=str(given.event_file.resolve()),
         not_here=n_not_here,
         never_came=register.n_absent(),
+        cancelled=event.cancelled,
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -138,6 +138,8 @@ class _Files:
         self.elsewhere: defaultdict[Place, _Tally] = defaultdict(_Tally)
 
     def look(self, row: Row) -> None:
+        if row.is_forgotten:
+            return
         kept = next((file for place, file in row.kept if place.is_same(self._here)), None)
         if kept is None and row.kept:
             self.elsewhere[row.kept[-1][0]].add(row.entry.hex())
@@ -296,6 +298,24 @@ def evidence_of(
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, tuple(lacks))
 
 
+def evidence_of_cancelled(
+    standing: Standing, rows: Iterable[Row], here: Place, folder: Path, *, is_read: bool
+) -> Evidence:
+    """Look for what was collected before an event was cancelled: of the rest nothing will be there.
+
+    Parameters and errors are those of `evidence_of`.
+    """
+    files = _Files(here, folder, is_read=is_read)
+    for row in rows:
+        if row.word == COLLECTED:
+            files.look(row)
+    text = f"the event was cancelled: {standing.cancelled}: nothing more is collected"
+    remedy = "what lies here stays; `datacollect event forget` removes what is a person's"
+    lacks = (*files.lacks(), Lack(CANCELLED, 0, "the organiser", None, text, remedy))
+    return Evidence(here, files.n_here, files.n_unmeasured, is_read, lacks)
+
+
+CANCELLED = "cancelled"
 WAITING, UNREAD = "waiting", "log not read"
 # Of these some silent bistro may have a copy.
 MAY_BE_ANYWHERE = (WAITING, LOST_SINCE, WITHOUT_DATA, WITHOUT_UPLOAD, DOES_NOT_OPEN, UNREAD)

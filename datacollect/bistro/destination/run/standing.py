@@ -99,6 +99,8 @@ class Standing:
         written.
     never_came : int
         Of the refused ones, those that no bistro had when there was no time left.
+    cancelled : str or None
+        Why the event has ended for good; None: it has not, or an earlier version has not said.
     """
 
     event: str
@@ -128,6 +130,7 @@ class Standing:
     event_file: str | None = None
     not_here: int = 0
     never_came: int = 0
+    cancelled: str | None = None
 
     @property
     def silent(self) -> tuple[str, ...]:

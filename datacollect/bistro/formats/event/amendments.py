@@ -2,8 +2,8 @@
 
 An amendment is a signed note whose text is TOML. It becomes an entry of every log, whole and
 readable: an organiser cannot keep one secret. It can move the deadline later, add bistros, revoke
-tickets, and name the log that succeeds a log of verdicts which cannot go on. It counts once a log
-has published it.
+tickets, name the log that succeeds a log of verdicts which cannot go on, and end the event for
+good. It counts once a log has published it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from datacollect.bistro.formats.log.notes import Note, is_by, parse_note, signed
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import parse_toml
 from datacollect.files.fields import Document, Field
-from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
+from datacollect.files.kinds import ClockTime, ListOf, Text, Whole, shown
 from datacollect.files.toml_tables import toml_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # The name in the note; which organiser, the event's file says.
 SIGNER = "organiser"
 AMEND_PATH = "/amend"
+MOST_WHY_CHARACTERS = 300
 
 AMENDMENT = Document(
     "the amendment",
@@ -52,6 +53,7 @@ AMENDMENT = Document(
         Field("revoked", ListOf(Hex()), "Hashes of tickets that count no more.", default=()),
         BISTROS,
         SUCCESSOR,
+        Field("cancelled", Text(), "Why the event has ended for good, for people to read."),
     ),
     remedy="`datacollect event extend EVENT.toml` writes one",
 )
@@ -77,6 +79,8 @@ class Amendment:
         Where that is read.
     published_s : int or None
         By when a log had published it; None: nobody has looked.
+    cancelled : str or None
+        Why the event has ended for good.
     """
 
     number: int
@@ -87,6 +91,7 @@ class Amendment:
     verdicts: VerifierKey | None = None
     verdicts_url: str | None = None
     published_s: int | None = None
+    cancelled: str | None = None
 
 
 def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: PrivateKey) -> bytes:
@@ -98,7 +103,8 @@ def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: Priv
         With all earlier amendments.
     changes : dict
         ``deadline`` (a date and time with offset), ``revoked`` (hashes in hexadecimal digits),
-        ``bistros`` (rows as in an event's file), ``verdicts`` (``log`` and ``url``); any of them.
+        ``bistros`` (rows as in an event's file), ``verdicts`` (``log`` and ``url``),
+        ``cancelled`` (why); any of them.
     number : int
         One more than that of the last amendment.
     key : PrivateKey
@@ -151,12 +157,27 @@ def _amendment(note: Note, event: Event) -> Amendment:
         entry=note.data,
         verdicts=verdicts["log"],
         verdicts_url=verdicts["url"],
+        cancelled=_why(values["cancelled"]),
     )
+
+
+def _why(text: str | None) -> str | None:
+    if text is not None and not (text.isprintable() and len(text) <= MOST_WHY_CHARACTERS):
+        raise ProblemError(
+            f"cancelled must be a line of at most {MOST_WHY_CHARACTERS} letters, got "
+            f"{shown(text)}; say it in fewer words"
+        )
+    return text
 
 
 def check_amendment(event: Event, amendment: Amendment) -> None:
     """Raise `ProblemError` where an amendment does not fit an event, earlier ones included."""
     with naming(f"amendment {amendment.number}"):
+        if event.cancelled is not None:
+            raise ProblemError(
+                f"the event was cancelled ({event.cancelled}), and nothing changes it any more; "
+                "make another one, by `datacollect event new --like`"
+            )
         if amendment.deadline_s is not None and amendment.deadline_s <= event.deadline_s:
             raise ProblemError(
                 f"deadline must be later than {event.clock_text(event.deadline_s)}, got "
@@ -192,6 +213,7 @@ def _changed(event: Event, amendment: Amendment) -> Event:
         deadline_s=max(event.deadline_s, amendment.deadline_s or 0),
         revoked=event.revoked | amendment.revoked,
         bistros=event.bistros + amendment.bistros,
+        cancelled=event.cancelled or amendment.cancelled,
     )
     if log is None or event.verdicts is None:
         return event

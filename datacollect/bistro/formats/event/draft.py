@@ -21,6 +21,7 @@ from datacollect.net.kinds import PublicKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime, tzinfo
 
     from datacollect.bistro.formats.log.notes import VerifierKey
 
@@ -92,7 +93,6 @@ def complete(
 def _with_offsets(tree: dict[str, Any]) -> dict[str, Any]:
     """Return a tree whose local times have the offsets that its time zone determines.
 
-    A day without a time is that day's end, or the beginning of the day on which the event opens.
     All that is wrong with times is said at once.
     """
     zone_name = tree.get("timezone")
@@ -104,13 +104,9 @@ def _with_offsets(tree: dict[str, Any]) -> dict[str, Any]:
         text = tree.get(key)
         if not isinstance(text, str):
             continue
-        if _DAY.fullmatch(text):
-            text = f"{text}T{'00:00:00' if key == 'opens' else '23:59:59'}"
         try:
-            if re.fullmatch(CLOCK_TIME, text):
-                instant = parsed(text, key)
-                if instant.tzinfo is None:
-                    text = local_instant(instant, zone, key).isoformat()
+            if _DAY.fullmatch(text) or re.fullmatch(CLOCK_TIME, text):
+                text = as_instant(text, key, zone).isoformat()
                 instant_of(text, zone_name, key, _REMEDY)
         except ProblemError as error:
             faults.append(str(error))
@@ -118,6 +114,22 @@ def _with_offsets(tree: dict[str, Any]) -> dict[str, Any]:
     if faults:
         raise ProblemError(".\n".join(faults))
     return tree
+
+
+def as_instant(text: str, key: str, zone: tzinfo) -> datetime:
+    """Return the instant that a draft means by one of its times.
+
+    A day without a time is that day's end, or the beginning of the day on which the event opens.
+
+    Raises
+    ------
+    ProblemError
+        It is no time, or clocks of the zone skip it, or show it twice.
+    """
+    if _DAY.fullmatch(text):
+        text = f"{text}T{'00:00:00' if key == 'opens' else '23:59:59'}"
+    instant = parsed(text, key)
+    return local_instant(instant, zone, key) if instant.tzinfo is None else instant
 
 
 def certificate_files(draft: Mapping[str, Any]) -> list[str]:

@@ -105,6 +105,8 @@ class Event:
         Whether who keeps the event is its only witness.
     ended_verdicts : tuple of EndedLog
         Logs of verdicts before it, the oldest first: what they had proved by then stands.
+    cancelled : str or None
+        Why it has ended for good: nothing more is taken, nor collected.
     """
 
     id: bytes
@@ -135,6 +137,7 @@ class Event:
     content: str = CONTENT_FORMATS[0]
     alone: bool = False
     ended_verdicts: tuple[EndedLog, ...] = ()
+    cancelled: str | None = None
 
     @property
     def is_signed_for(self) -> bool:
@@ -167,6 +170,11 @@ class Event:
     def latest_s(self) -> int:
         """The last second in time, by witnesses' clocks: the deadline and the lag."""
         return self.deadline_s + self.lag_s
+
+    @property
+    def cancelled_text(self) -> str | None:
+        """Say that it was cancelled, and why; None: it was not."""
+        return None if self.cancelled is None else f"the event was cancelled: {self.cancelled}"
 
     def revoked_s(self, token_sha256: bytes) -> int | None:
         """Return by when a log had published that a ticket is revoked; None: none has."""

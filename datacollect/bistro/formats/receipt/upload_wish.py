@@ -140,6 +140,8 @@ class Admission:
             It may not; the status says why.
         """
         event = self._event
+        if event.cancelled_text is not None:
+            raise RefusedError(event.cancelled_text, 410)
         if not event.opens_s <= now_s < event.collect_until_s:
             raise RefusedError("nothing is taken now: the event is over, or not open yet", 410)
         try:

@@ -166,6 +166,8 @@ def verify(
     if not event.is_signed_for and event.admission == "tickets":
         reasons.append(OLDER_KIND)
     event = _with_amendments(event, amendments, reasons)
+    if event.cancelled is not None:
+        reasons.append(f"The event was cancelled: {event.cancelled}.")
     covers = _covered(receipt, ciphertext, content, reasons)
     time_s = _time(receipt, event, reasons)
     outcome: Outcome = "not proved"

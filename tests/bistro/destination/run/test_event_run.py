@@ -333,3 +333,26 @@ def test_a_deadline_that_was_moved_is_known_from_services_without_a_destination(
     capsys.readouterr()
     assert moved_to_s(found, folder) == found.latest_s + 86400
     assert found.unread == tuple(each.url for each in world.event.services)
+
+
+@pytest.mark.slow
+def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys):
+    """Really the last test here: it ends the event, for services, bistros and the destination."""
+    file, folder = destination_of(world, "cancelled"), world.folder / "cancelled"
+    if not (person / "organiser.key").exists():
+        write_private_key(person / "organiser.key", key_of("organiser"))
+    with ExitStack() as held:
+        run_bistro(world, "north", held)
+        assert handed_in(person, "before.txt", b"in time") == 0
+        assert handed_in(person, "timestamp.txt", b"never pushed", "--commit-only") in (0, 1)
+        with collecting(world, file) as process:
+            until(lambda: [*folder.glob("files/*/before.txt")], "what was handed in before")
+            command = ["event", "cancel", "event.toml", "--key", "organiser.key"]
+            assert run([*command, "--why", "the exam is moved"]) == 0
+            assert process.wait(WITHIN_S) == 1
+        capsys.readouterr()
+        assert handed_in(person, "after.txt", b"too late") == 1
+        told = capsys.readouterr()
+        assert "the event was cancelled: the exam is moved" in " ".join(told.err.split()) + told.out
+    assert run(["event", "status", str(file)]) == 1
+    assert "the event was cancelled: the exam is moved" in " ".join(capsys.readouterr().out.split())

@@ -57,6 +57,23 @@ def test_an_event_is_amended_by_what_amendments_say_and_by_nothing_else():
     assert missing_numbers([more]) == [1]
 
 
+def test_an_event_that_was_cancelled_is_changed_by_nothing_more():
+    why = {"cancelled": "the exam is moved"}
+    ended = read_amendment(sign_amendment(EVENT, why, 1, ORGANISER), EVENT)
+    event = amended(EVENT, [ended])
+    assert event.cancelled_text == "the event was cancelled: the exam is moved"
+    assert (EVENT.cancelled_text, event.deadline_s) == (None, EVENT.deadline_s)
+    for changes in (A_DAY_LATER, {"cancelled": "for another reason"}):
+        with pytest.raises(ProblemError, match="nothing changes it any more"):
+            sign_amendment(event, changes, 2, ORGANISER)
+
+
+@pytest.mark.parametrize("why", ["two\nlines", "\x1b[2J", "x" * 301])
+def test_why_an_event_was_cancelled_is_a_line(why):
+    with pytest.raises(ProblemError, match="cancelled must be a line of at most 300 letters"):
+        sign_amendment(EVENT, {"cancelled": why}, 1, ORGANISER)
+
+
 def successor(number: int) -> VerifierKey:
     return log_key(f"verdicts.example/{number:016}", key_of(f"dest{number}").public)
 

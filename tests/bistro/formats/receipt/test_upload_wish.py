@@ -59,3 +59,9 @@ def test_a_ticket_that_counts_pushes_until_the_deadline():
     admitted(EVENT, EVENT.latest_s)
     with pytest.raises(LateError):
         admitted(EVENT, EVENT.latest_s + 1)
+
+
+def test_nothing_of_an_event_that_was_cancelled_is_taken():
+    with pytest.raises(RefusedError, match="the event was cancelled: no room") as refused:
+        admitted(replace(EVENT, cancelled="no room"), EVENT.deadline_s - 100)
+    assert refused.value.status == 410

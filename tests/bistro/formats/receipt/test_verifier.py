@@ -167,6 +167,8 @@ def extension(event: Event, chance: random.Random, number: int) -> PublishedAmen
     changes = chance.choice([{"deadline": later}, {"deadline": later}, {"revoked": ["ab" * 32]}])
     if event.verdicts is not None and chance.random() < 0.4:
         changes = changes | {"verdicts": {"log": successor(number).text}}
+    if chance.random() < 0.2:
+        changes = changes | {"cancelled": "no room"}
     note = sign_amendment(event, changes, number, key_of("organiser"))
     proofs = [in_service(event, chance, note) for _ in range(chance.choice([0, 1, 1, 2]))]
     return PublishedAmendment(note, tuple(proofs))

@@ -222,6 +222,16 @@ def test_an_extension_counts_once_a_log_has_published_it():
     assert "No amendments were given: a later deadline would not be seen." in verdict.reasons
 
 
+def test_what_a_receipt_proves_of_an_event_that_was_cancelled_stays_proved():
+    note = sign_amendment(EVENT, {"cancelled": "no room"}, 1, key_of("organiser"))
+    proof = log_with(note).proof(note, times_of(1, 2, 3))
+    verdict = verify(
+        EVENT_FILE, receipt_at(1, 2, 3), amendments=[PublishedAmendment(note, (proof,))]
+    )
+    assert verdict.is_in_time
+    assert "The event was cancelled: no room." in verdict.reasons
+
+
 def test_a_missing_amendment_is_named():
     note = amendment("2027-04-16T23:59:59-04:00", number=3)
     proof = log_with(note).proof(note, times_of(1, 2, 3))

@@ -22,7 +22,7 @@ from datacollect.net.http_asking import Asker
 
 QUOTA = 10
 LYING, HONEST = 0, 1
-THIEF, OWNER = "127.0.0.3", "127.0.0.2"
+THIEF, ANOTHER, OWNER = "127.0.0.3", "127.0.0.4", "127.0.0.2"
 # What an address may ask at once without a ticket that has signed.
 SHARE = 600
 
@@ -196,6 +196,27 @@ def test_who_hammers_with_a_stolen_token_does_not_lock_its_owner_out(world):
         assert posted(world, body(world, [entry(52)], number), OWNER).status == 200
     require_rest = body(world, [entry(1000 * number + i) for i in range(QUOTA - 1)], number)
     assert posted(world, require_rest, OWNER).status == 200
+
+
+@pytest.mark.slow
+def test_what_was_heard_spends_nothing_of_it_after_a_restart_either(world):
+    """Killed between two tries: what was refused before is refused, and what was taken stands."""
+    number = 8
+    heard = body(world, [entry(61)], number, signature=signature(world, [entry(61)], number, LYING))
+    first = body(world, [entry(62)], number)
+    taken = posted(world, first, OWNER)
+    for n_starts in range(2):
+        if n_starts:
+            world.kill(world.services[HONEST])
+            # Before it takes anything it asks what witnesses know.
+            world.commit(world.start(HONEST), entry(63), 99)
+        for _ in range(QUOTA + 1):
+            assert posted(world, heard, ANOTHER).status == 403
+        again = posted(world, first, ANOTHER)
+        assert (again.status, again.json[0]["index"]) == (200, taken.json[0]["index"])
+    rest = [entry(1000 * number + i) for i in range(QUOTA - 1)]
+    assert posted(world, body(world, rest, number), OWNER).status == 200
+    assert posted(world, body(world, [entry(64)], number), OWNER).status == 403
 
 
 def test_a_service_keeps_no_log_of_an_event_of_an_older_kind(tmp_path):

@@ -1,0 +1,155 @@
+"""A person is forgotten: nothing here names her any more, whenever it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import apsw
+import pytest
+from bistro.destination.test_people import write_destination
+from instances.collected import EVENT, EVENT_DATA, Collected
+from instances.events import ticket_of
+
+from datacollect.bistro.destination import forgetting
+from datacollect.bistro.destination.accepting import accept_file
+from datacollect.bistro.destination.place import Place
+from datacollect.bistro.destination.register import Register
+from datacollect.commands.main import run
+
+ANN, BOB = "Ann Lee", "Bob"
+TICKETS = {ANN: (1, 3), BOB: (2,)}
+FORGET = ["event", "forget", "destination.toml", ANN, "--tickets", "tickets"]
+LIST = ["event", "list", "destination.toml", "--tickets", "tickets", "--json"]
+
+
+def number_of(n):
+    return ticket_of(EVENT, n).number.hex()
+
+
+@pytest.fixture
+def collected(tmp_path, monkeypatch):
+    """Ann has two tickets, of which one was lost, and a file that came by mail."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "event.toml").write_bytes(EVENT_DATA)
+    made = Collected(tmp_path / "out")
+    made.leave(event_file=str(tmp_path / "event.toml"), collect_until_s=50)
+    with closing(apsw.Connection(str(tmp_path / "out/register/register.sqlite"))) as db:
+        for n, upload in made.uploads.items():
+            db.execute(
+                "UPDATE entries SET ticket = ? WHERE entry = ?", (number_of(n), upload.entry)
+            )
+    write_destination(tmp_path)
+    tickets = tmp_path / "tickets"
+    tickets.mkdir()
+    rows = ["person,ticket,token_sha256"]
+    for name, numbers in TICKETS.items():
+        for n in numbers:
+            ending = "" if n < 3 else ".revoked-abababab"
+            (tickets / f"{name}{ending}.ticket").write_text(ticket_of(EVENT, n).text)
+            rows.append(f"{name},{number_of(n)},{'ab' * 32}")
+        (tickets / f"{name}.link").write_text("https://page.example/#…\n")
+    (tickets / "tickets.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "mailed.pdf").write_bytes(b"by mail")
+    accept_file(tmp_path / "out", ANN, tmp_path / "mailed.pdf")
+    (tmp_path / "out" / "reminded.jsonl").write_text(
+        "".join(f"{json.dumps({'person': name, 'email': 'x'})}\n" for name in TICKETS)
+    )
+    return made
+
+
+def naming(folder, *words):
+    """Return the files that hold any of some words, or are called so."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in [*folder.glob("out/**/*"), *folder.glob("tickets/**/*")]
+        for word in words
+        if word in str(path.relative_to(folder))
+        or (path.is_file() and word.encode() in path.read_bytes())
+    )
+
+
+def require_forgotten(collected, folder):
+    assert naming(folder, ANN, "by mail") == []
+    entry = collected.uploads[1].entry.hex()
+    assert naming(folder, f"{entry}/return.pdf") == []
+    assert not collected.file(1).exists()
+    assert collected.file(2).read_bytes() == b"and more"
+    assert "Bob" in (folder / "out" / "reminded.jsonl").read_text()
+    # By the tickets it is still known which drafts count.
+    names = {path.name for path in (folder / "tickets").iterdir()}
+    gone = {f"forgotten-{number_of(n)[:16]}.ticket" for n in TICKETS[ANN]}
+    assert names == {"Bob.ticket", "Bob.link", "tickets.csv", *gone}
+
+
+def test_nothing_here_names_her_and_others_are_as_they_were(collected, tmp_path, capsys):
+    assert naming(tmp_path, ANN) != []
+    assert run(FORGET) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "bistro north has had a sealed copy" in said
+    require_forgotten(collected, tmp_path)
+    assert run(LIST) == 0
+    people = {
+        each["person"]: each["state"] for each in json.loads(capsys.readouterr().out)["people"]
+    }
+    # Of a ticket with which nothing was handed in nothing is said.
+    assert people == {f"forgotten-{number_of(1)[:16]}": "forgotten", BOB: "collected"}
+    # Neither is she missing to anybody.
+    assert run(["event", "status", "destination.toml", "--verify", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [each["kind"] for each in told["lacking"]] == ["deadline"]
+    assert (told["collected"], told["files_here"]) == (2, 1)
+
+
+@pytest.mark.parametrize("step", range(len(forgetting.STEPS)))
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+def test_interrupted_at_each_step_the_same_call_goes_on(
+    collected, tmp_path, monkeypatch, capsys, step, is_done
+):
+    steps = forgetting.STEPS
+    with monkeypatch.context() as broken:
+        # The journal, and nothing else, tells what was begun.
+        broken.setattr(forgetting, "STEPS", (*steps[:step], stopping(steps[step], is_done)))
+        assert run(FORGET) != 0
+    assert run([*FORGET[:3], BOB, *FORGET[4:]]) == 2
+    assert "run that again first" in " ".join(capsys.readouterr().err.split())
+    assert run(FORGET) == 0
+    require_forgotten(collected, tmp_path)
+
+
+def stopping(step, is_done):
+    def stop(*given):
+        if is_done:
+            step(*given)
+        raise KeyboardInterrupt
+
+    return stop
+
+
+def test_what_was_forgotten_is_not_fetched_again_after_a_loss(collected, tmp_path):
+    assert run(FORGET) == 0
+    with closing(Register(collected.place, EVENT, Place.of(tmp_path / "out"))) as register:
+        assert register.losses.forget_absent(lambda *_: True, lambda *_: False) == 0
+        assert register.known(collected.uploads[1].entry).word == "collected"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("soon", "nobody is forgotten while files are collected"),
+        ("nobody", "did you mean 'Ann Lee'?"),
+        ("damaged", "forgetting.json: is damaged"),
+    ],
+)
+def test_what_cannot_be_is_named_and_nothing_is_removed(collected, tmp_path, capsys, change, why):
+    arguments = [*FORGET]
+    if change == "soon":
+        event_file = str(tmp_path / "event.toml")
+        collected.leave(event_file=event_file, collect_until_s=4_000_000_000)
+    elif change == "nobody":
+        arguments[3] = "Ann Le"
+    else:
+        (tmp_path / "out" / "forgetting.json").write_text("{")
+    assert run(arguments) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert collected.file(1).exists()
