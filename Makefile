@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -116,6 +116,14 @@ faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, coll
 
 attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats beside honest people; goes on, an hour
 	PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_attacked_event.py build/attacked-events.json
+
+# How many of each: make simulated SCHEDULES=100.
+SCHEDULES ?= 10000
+
+simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools; an hour
+	for of in pulls web agents spools; do \
+	    $(BIN)/python tests/simulated/many.py --of $$of --count $(SCHEDULES) || exit; \
+	done
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=
