@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 # How many pieces a source is asked for before the first has come.
 AHEAD = 4
+# So long an order may take: whoever asked waits no longer either.
+ORDER_S = 120.0
 # A connection to a source is used again within this time.
 QUIET_S = 15.0
 
@@ -166,7 +168,14 @@ class Spooling:
         conversation = None
         try:
             conversation = self._conversation(order)
-            keeping.run(conversation)
+            # A source that sends a byte a second would hold it for ever.
+            limit = threading.Timer(ORDER_S, conversation.abort)
+            limit.daemon = True
+            limit.start()
+            try:
+                keeping.run(conversation)
+            finally:
+                limit.cancel()
         except DatacollectError as error:
             if conversation is not None:
                 conversation.close()

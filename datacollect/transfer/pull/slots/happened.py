@@ -1,6 +1,8 @@
 """What pulls in slots have moved, over all their starts, as a schedule that can be checked.
 
-Each move is a line of a file, with its time; from these the schedule is made when a start ends.
+Each move is a line of a file, with its time; from these the schedule is made when a start ends. It
+is noted before it counts anywhere else: whatever ends a start, nothing counts that is not noted,
+and of what was noted more often the last one happened.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import math
 import threading
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.durability import name_durably
@@ -53,7 +56,7 @@ class Happened:
             return
         with path.open(encoding="utf-8") as file:
             for line in file:
-                if line.endswith("\n"):  # the last may be torn
+                with suppress(ValueError):  # it may be torn: by a full disk, or the end of a start
                     yield json.loads(line)
 
     def begins_s(self, now_s: float) -> float:
@@ -75,17 +78,17 @@ class Happened:
             "backlog_bytes": backlogs,
             "problem": problem.to_dict(),
         }
-        (self._folder / MOVES).write_text(json.dumps(self._head) + "\n", encoding="utf-8")
+        (self._folder / MOVES).write_text(json.dumps(self._head), encoding="utf-8")
 
-    def moved(self, task: HopTask, piece: int, begun_s: float) -> None:
-        """Note that a hop has moved a piece, in a slot that began at an instant since 1970."""
+    def moved(self, task: HopTask, pieces: Iterable[int], begun_s: float) -> None:
+        """Note that a hop has moved pieces, in a slot that began at an instant since 1970."""
         work = self._work[task.source]
-        row = [
-            *(round(begun_s, 3), round(time.time(), 3), task.source, task.tail, task.head),
-            *(work.starts[piece], work.sizes[piece]),
-        ]
+        hop = [round(begun_s, 3), round(time.time(), 3), task.source, task.tail, task.head]
+        rows = [{"move": [*hop, work.starts[piece], work.sizes[piece]]} for piece in pieces]
+        # What is torn before it then ends with its line.
+        lines = "".join(f"\n{json.dumps(row)}" for row in rows)
         with self._lock, (self._folder / MOVES).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"move": row}) + "\n")
+            file.write(lines)
 
     def write(self) -> None:
         """Write the problem and the schedule of all moves so far, where all has come."""
@@ -139,7 +142,7 @@ def _transfers(
         slot = slot_of(begun_s, time_s)
         if head != end:
             stored[source, offset, head] = slot
-        elif (source, offset) not in came:
+        else:
             slots = [slot]
             route: tuple[str, ...] = (tail, end)
             if tail != source and (source, offset, tail) in stored:

@@ -252,6 +252,7 @@ class InSlots:
             while any(each.is_alive() for each in threads):
                 self._hosts.look()
                 self._store.look()
+                slot.cut_stalled(self._hosts.collection.limits.patience_s)
                 for each in threads:
                     each.join(LOOK_S / len(threads))
         finally:
@@ -264,6 +265,8 @@ class InSlots:
     def _judge(self, tasks: Sequence[HopTask], slot: _Slot) -> SlotOutcome:
         """Count what has moved, and what has not and why; let relays forget what has come."""
         self._spools.came(slot.from_relays())
+        for relay in slot.stalled:
+            self._spools.note_stalled(relay)
         for hosts, n_bytes in slot.route_bytes.items():
             self._use.routes[hosts] += n_bytes
             self._use.route_sessions[hosts] = max(1, self._use.route_sessions[hosts])
@@ -320,7 +323,9 @@ class _Slot:
         self._ends_s, self._keep_s = ends_s, keep_s
         self._begun_s, self._is_pull_over = _unix_s(begins_s), is_over
         self._lock = threading.Lock()
-        self._to_abort: list[Callable[[], None]] = []
+        # What ends a hop, and when an answer to it has last come.
+        self._to_abort: dict[HopTask, Callable[[], None]] = {}
+        self._heard_s: dict[HopTask, float] = {}
         self._is_over = False
         self._recorded: set[PieceKey] = set()
         self._fetched: dict[PieceKey, str] = {}
@@ -330,6 +335,7 @@ class _Slot:
         self.no_good: dict[PieceKey, str] = {}
         self.changed: set[str] = set()
         self.without_room: set[str] = set()
+        self.stalled: set[str] = set()
         self.route_bytes: Counter[tuple[str, ...]] = Counter()
 
     @property
@@ -354,16 +360,42 @@ class _Slot:
         """Let whatever is under way fail."""
         with self._lock:
             self._is_over = True
-            to_abort, self._to_abort = self._to_abort, []
-        for abort in to_abort:
+            to_abort, self._to_abort = self._to_abort, {}
+        for abort in to_abort.values():
             abort()
 
-    def _abort_by(self, abort: Callable[[], None]) -> None:
+    def cut_stalled(self, patience_s: float) -> None:
+        """End hops to the destination of which, after the slot, nothing whole comes for so long.
+
+        Whoever sends a byte a second never times out. Orders to relays have a deadline.
+        """
+        now_s = time.monotonic()
+        if now_s < self._ends_s:
+            return
+        with self._lock:
+            stalled = [
+                task
+                for task in self._to_abort
+                if task.head == self._hosts.collection.destination
+                and now_s > self._heard_s[task] + patience_s
+            ]
+            to_abort = [self._to_abort.pop(task) for task in stalled]
+        for task, abort in zip(stalled, to_abort, strict=True):
+            self.why[task] = f"{task.tail}: no piece has come whole for {patience_s:g} s"
+            if task.tail != task.source and not self.moved[task]:
+                self.stalled.add(task.tail)
+            abort()
+
+    def _abort_by(self, task: HopTask, abort: Callable[[], None]) -> None:
         with self._lock:
             is_over = self._is_over
-            self._to_abort.append(abort)
+            self._to_abort[task], self._heard_s[task] = abort, time.monotonic()
         if is_over:
             abort()
+
+    def _heard(self, task: HopTask) -> None:
+        with self._lock:
+            self._heard_s[task] = time.monotonic()
 
     def move(self, task: HopTask) -> None:
         """Move the pieces of one hop; why not all of them have moved is noted."""
@@ -374,19 +406,24 @@ class _Slot:
                 self._fetch_from_source(task)
             else:
                 self._fetch_from_relay(task)
+            with self._lock:
+                self._to_abort.pop(task, None)
         except StoreError as error:
             self.failure = self.failure or error
         except (DatacollectError, OSError) as error:
-            self.why[task] = str(error)
+            self.why.setdefault(task, str(error))
             if isinstance(error, RefusedError) and error.status == NO_ROOM:
                 self.without_room.add(task.head)
 
-    def _count(self, task: HopTask, piece: int, hosts: tuple[str, ...], n_bytes: int) -> None:
+    def _note(self, task: HopTask, pieces: Sequence[int]) -> None:
+        """Note that pieces move, before they count as moved anywhere."""
+        self._happened.moved(task, pieces, self._begun_s)
+
+    def _count(self, task: HopTask, hosts: tuple[str, ...], n_bytes: int) -> None:
         with self._lock:
             self.moved[task] += 1
             if n_bytes:
                 self.route_bytes[hosts] += n_bytes
-        self._happened.moved(task, piece, self._begun_s)
 
     # To a relay -----------------------------------------------------------------------------------
 
@@ -394,17 +431,19 @@ class _Slot:
         sizes = self._hosts.store.layout(task.source).piece_bytes
         left = deque(task.pieces)
         with self._hosts.network.converse(task.head) as conversation:
-            self._abort_by(conversation.abort)
+            self._abort_by(task, conversation.abort)
             while left and self._is_time:
                 batch: list[int] = []
                 n_bytes = 0
                 while left and len(batch) < ORDER_PIECES and (not batch or n_bytes < ORDER_BYTES):
                     batch.append(left.popleft())
                     n_bytes += int(sizes[batch[-1]])
+                self._note(task, batch)
                 refused = self._spools.order(conversation, task.source, batch, self._keep_s)
-                for piece in batch:
-                    if piece not in refused:
-                        self._count(task, piece, (), 0)
+                kept = [piece for piece in batch if piece not in refused]
+                self._note(task, kept)  # now, which may be in the next slot
+                for _ in kept:
+                    self._count(task, (), 0)
                 if refused:
                     self._note_refused(task, refused)
 
@@ -423,7 +462,7 @@ class _Slot:
         asked: deque[KeptPiece] = deque()
         pacer = self._pacer_of((task.tail,))
         with self._hosts.network.converse(task.tail, pacer) as conversation:
-            self._abort_by(conversation.abort)
+            self._abort_by(task, conversation.abort)
             while asked or (left and self._is_time):
                 if left and len(asked) < AHEAD and self._is_time:
                     self._spools.request(conversation, left[0])
@@ -434,7 +473,9 @@ class _Slot:
                     data = self._spools.receive(conversation, each)
                 except RefusedError as error:
                     self.why[task] = str(error)
+                    self._heard(task)
                     continue
+                self._heard(task)
                 self._put(task, each.piece.index, data, each.relay)
 
     def _put(self, task: HopTask, piece: int, data: bytes, relay: str) -> None:
@@ -445,16 +486,17 @@ class _Slot:
         spans = [segment.span for segment in self._hosts.store.segments(key)]
         if sum(span.n_bytes for span in spans) != len(data):
             return  # some of its files are waited for no more
+        self._note(task, [piece])
         self._hosts.store.put(key, spans, memoryview(data), blake3(data).digest())
         self._fetched[key] = relay
-        self._count(task, piece, (task.source, task.tail, task.head), len(data))
+        self._count(task, (task.source, task.tail, task.head), len(data))
 
     # From a source --------------------------------------------------------------------------------
 
     def _fetch_from_source(self, task: HopTask) -> None:
         store, left = self._hosts.store, deque(task.pieces)
         peer = self._hosts.sources[task.source].open(())
-        self._abort_by(peer.abort)
+        self._abort_by(task, peer.abort)
         asked: deque[int] = deque()
         buffer = memoryview(bytearray(MOST_BYTES))
         try:
@@ -462,7 +504,8 @@ class _Slot:
                 if left and self._is_time:
                     segments = store.segments(PieceKey(task.source, left[0]))
                     if not segments:
-                        self._count(task, left.popleft(), (), 0)
+                        self._note(task, [left.popleft()])
+                        self._count(task, (), 0)
                         continue
                     if len(asked) < AHEAD and (not asked or peer.has_room(segments)):
                         peer.request(segments)
@@ -476,9 +519,11 @@ class _Slot:
         key = PieceKey(task.source, piece)
         spans = [segment.span for segment in self._hosts.store.segments(key)]
         answer = peer.receive(buffer)
+        self._heard(task)
         if answer.verdict is Verdict.VERIFIED:
+            self._note(task, [piece])
             self._hosts.store.put(key, spans, buffer[: answer.n_bytes], answer.digest)
-            self._count(task, piece, (task.source, task.head), answer.n_bytes)
+            self._count(task, (task.source, task.head), answer.n_bytes)
             return
         self.why[task] = answer.why or answer.verdict.value
         self.no_good[key] = self.why[task]

@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from instances.agents import KEY, running, write_agent
+from instances.dripping import Dripping
+from judges.slots import judged
 
 import datacollect as dc
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, RefusedError
 from datacollect.net.keys import write_private_key
-from datacollect.transfer.pull.slots.happened import PROBLEM, SCHEDULE
-from datacollect.transfer.spool.store import collections_of
+from datacollect.transfer.spool.store import GONE, SpoolStore, collections_of
 
 RATE = 1_000_000.0
 
@@ -35,7 +36,7 @@ OPEN = "00:00-24:00"
 
 def stored_alone(collection, into, spool):
     """Pull until the relay keeps all, and end; return how many pieces it keeps."""
-    limited = collection | {"limits": {**collection["limits"], "time_s": 12.0}}
+    limited = collection | {"limits": {**collection["limits"], "time_s": 6.0}}
     answer = dc.pull(limited, into, slot_s=1.0)
     assert not answer.complete
     return sum(each.pieces for each in collections_of(spool))
@@ -77,20 +78,6 @@ def source_file(tmp_path, n_bytes=1_000_000):
 def relay_file(tmp_path, source, name="K", n_bytes=10**8):
     spool = f'spool = {{ folder = "spool-{name}", bytes = {n_bytes} }}'
     return write_agent(tmp_path, name, connect_to={"S": source.place}, more=spool)
-
-
-def judged(into):
-    """Judge what happened by the rules of plans, within a piece and 5 % of a slot."""
-    folder = into / ".datacollect"
-    schedule = dc.Schedule.from_file(folder / SCHEDULE)
-    tree = dc.Problem.from_file(folder / PROBLEM).to_dict()
-    for each in tree["links"]:
-        rates = each["bandwidth_bytes_per_s"]
-        several = rates if isinstance(rates, list) else [rates]
-        more = [rate and rate * 1.05 + 65536 / schedule.slot_s for rate in several]
-        each["bandwidth_bytes_per_s"] = more if isinstance(rates, list) else more[0]
-    schedule.check(dc.Problem.from_dict(tree))
-    return schedule
 
 
 @pytest.mark.slow
@@ -151,3 +138,79 @@ def test_a_relay_that_changes_or_swaps_pieces_is_named_and_they_come_from_the_so
     assert line.startswith("note: K: piece ")
     assert line.endswith("it is fetched from its source, and nothing more is kept at K")
     assert ("S", "D") in [use.hosts for use in answer.routes]
+
+
+def slow_line_beside(*agents, collection_of, **limits):
+    """Return a collection whose way over K is fast, and that straight from S slow."""
+    links = [link("S", "K"), link("K", "D"), link("S", "D", bandwidth_bytes_per_s=RATE / 20)]
+    made = collection_of(*agents, links=links)
+    return made | {"limits": {**made["limits"], **limits}}
+
+
+def changed(store, given):
+    """Give each piece with one bit turned."""
+    return lambda *which: bytes([given(*which)[0] ^ 1]) + given(*which)[1:]
+
+
+def swapped(store, given):
+    """Give the first piece that was asked for, whichever is wanted."""
+    first = []
+
+    def fetch(number, source, index, root):
+        first.append(given(number, source, index, root))
+        return first[0]
+
+    return fetch
+
+
+def lost(store, given):
+    """Say of all that was kept that it is not there any more."""
+
+    def fetch(*_):
+        raise RefusedError("that piece is not kept here", GONE)
+
+    return fetch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", [changed, swapped, lost])
+def test_from_a_relay_that_lies_no_piece_is_taken_and_all_comes(
+    tmp_path, collection_of, monkeypatch, lie
+):
+    given = SpoolStore.fetch
+    lies = {}
+
+    def fetch(store, *which):
+        honest = given.__get__(store)
+        return lies.setdefault(store, lie(store, honest))(*which)
+
+    monkeypatch.setattr(SpoolStore, "fetch", fetch)
+    lines = []
+    with running(source_file(tmp_path, 400_000)) as s, running(relay_file(tmp_path, s)) as k:
+        collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=5.0)
+        answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
+    assert answer.complete, (answer.missing, lines)
+    assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
+    assert lies, "the relay was never asked"
+    named = [each for each in lines if "is not as its source sealed it" in each]
+    assert len(named) == (0 if lie is lost else 1)
+    assert all(each.startswith("note: K: ") for each in named)
+    if lie is not lost:
+        assert ("S", "D") in [use.hosts for use in answer.routes]
+    judged(tmp_path / "into")
+
+
+@pytest.mark.slow
+def test_a_relay_that_sends_some_bytes_a_second_is_named_and_holds_nothing_up(
+    tmp_path, collection_of
+):
+    lines = []
+    with running(source_file(tmp_path, 400_000)) as s, running(relay_file(tmp_path, s)) as k:
+        with Dripping(k.address, untouched_bytes=20_000) as dripping:
+            collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=1.5)
+            collection["agents"]["K"]["url"] = dripping.url
+            answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
+    assert answer.complete, (answer.missing, lines)
+    assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
+    assert [each for each in lines if each.startswith("note: K sends what it keeps too slowly")]
+    assert [use.hosts for use in answer.routes] == [("S", "D")]
