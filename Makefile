@@ -105,7 +105,7 @@ MUTANTS ?= 60
 FAULTS ?=
 FAULTS_FOLDER ?= faults
 
-faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, collecting events, measuring, tunnels; hours, goes on
+faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, collecting events, measuring, tunnels, spools; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
 	$(BIN)/python tests/faults/log_run.py
 	$(BIN)/python tests/faults/client_run.py
@@ -113,6 +113,7 @@ faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, coll
 	$(BIN)/python tests/faults/destination_run.py
 	$(BIN)/python tests/faults/measure_run.py
 	$(BIN)/python tests/faults/tunnel_run.py
+	$(BIN)/python tests/faults/spool_run.py
 
 attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats beside honest people; goes on, an hour
 	PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_attacked_event.py build/attacked-events.json

@@ -378,8 +378,8 @@ class SimulatedSpool:
             self.unsure[name] = set()
         taken = 0
         for path, data in files_below(self.folder).items():
-            # SQLite's index of its log, made again, has what memory of this process happens to hold,
-            # which here is that of a source, too.
+            # SQLite's index of its log, made again, has what memory of this process happens to
+            # hold, which here is that of a source, too.
             if KNOWN[:16] in data and not path.endswith("-shm"):
                 raise Wrong(f"{self.seed}: {path} holds known text")
             taken += len(data) if ".sqlite" not in path else 0

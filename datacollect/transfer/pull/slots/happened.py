@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.durability import name_durably
 from datacollect.problem.problem import Problem
+from datacollect.transfer.store.state.failures import disk_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.slots.slot_planning import HopTask
 
 MOVES, PROBLEM, SCHEDULE = "slots.jsonl", "slots-problem.json", "slots-schedule.json"
-# What comes so early after a slot was sent in it.
+# What comes so early after a slot was sent in it, as a part of a slot.
 LATE_PART = 0.05
 
 
@@ -38,6 +39,11 @@ class Happened:
     folder : Path
         Of the state.
     slot_s : float
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or fails; so do all methods.
     """
 
     def __init__(self, folder: Path, slot_s: float) -> None:
@@ -54,7 +60,7 @@ class Happened:
         path = self._folder / MOVES
         if not path.is_file():
             return
-        with path.open(encoding="utf-8") as file:
+        with disk_errors(self._folder), path.open(encoding="utf-8") as file:
             for line in file:
                 with suppress(ValueError):  # it may be torn: by a full disk, or the end of a start
                     yield json.loads(line)
@@ -78,7 +84,8 @@ class Happened:
             "backlog_bytes": backlogs,
             "problem": problem.to_dict(),
         }
-        (self._folder / MOVES).write_text(json.dumps(self._head), encoding="utf-8")
+        with disk_errors(self._folder):
+            (self._folder / MOVES).write_text(json.dumps(self._head), encoding="utf-8")
 
     def moved(self, task: HopTask, pieces: Iterable[int], begun_s: float) -> None:
         """Note that a hop has moved pieces, in a slot that began at an instant since 1970."""
@@ -87,7 +94,8 @@ class Happened:
         rows = [{"move": [*hop, work.starts[piece], work.sizes[piece]]} for piece in pieces]
         # What is torn before it then ends with its line.
         lines = "".join(f"\n{json.dumps(row)}" for row in rows)
-        with self._lock, (self._folder / MOVES).open("a", encoding="utf-8") as file:
+        path = self._folder / MOVES
+        with self._lock, disk_errors(self._folder), path.open("a", encoding="utf-8") as file:
             file.write(lines)
 
     def write(self) -> None:
@@ -111,10 +119,11 @@ class Happened:
             "problem_sha256": problem.sha256,
             "transfers": transfers,
         }
-        for name, each in ((PROBLEM, problem.to_dict()), (SCHEDULE, tree)):
-            beside = self._folder / f"{name}.new"
-            beside.write_text(json.dumps(each, indent=1), encoding="utf-8")
-            name_durably(beside, self._folder / name)
+        with disk_errors(self._folder):
+            for name, each in ((PROBLEM, problem.to_dict()), (SCHEDULE, tree)):
+                beside = self._folder / f"{name}.new"
+                beside.write_text(json.dumps(each, indent=1), encoding="utf-8")
+                name_durably(beside, self._folder / name)
 
 
 def _transfers(

@@ -23,6 +23,7 @@ from datacollect.errors import (
 )
 from datacollect.net.fan_out import LOOK_S
 from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.pull.slots.happened import LATE_PART
 from datacollect.transfer.pull.slots.slot_planning import relays_in, slotted_plan, slotted_problem
 from datacollect.transfer.store.state.pieces import MOST_BYTES
 from datacollect.transfer.store.store import PieceKey
@@ -47,9 +48,9 @@ ORDER_PIECES, ORDER_BYTES, AHEAD = 64, 32 * 2**20, 8
 # A source is given up of which nothing has moved in so many slots that were planned for it, and for
 # longer than the patience with sources.
 MOST_TRIES = 5
-# A plan may begin in a slot of which no more than this part is over; what the last one took, and
-# more, is allowed for.
-LATE_PART, PLANNING_SPARE = 0.1, 1.5
+# Beside `LATE_PART`, after which a plan neither begins nor goes on in a slot: what the last plan
+# took, and more, is allowed for.
+PLANNING_SPARE = 1.5
 # A piece is given up whose answers were no good so often.
 MOST_PIECE_TRIES = 5
 # What is kept outlasts the plan by so long.
@@ -134,9 +135,13 @@ class InSlots:
         self._happened.planned(problem, _unix_s(begins_s), work)
         changed: set[str] = set()
         for slot, tasks in plan.tasks.items():
-            if not self._wait_until(begins_s + slot * self._slot_s, is_over):
+            slot_begins_s = begins_s + slot * self._slot_s
+            if not self._wait_until(slot_begins_s, is_over):
                 break
-            outcome = self._carry_out(tasks, begins_s + slot * self._slot_s, is_over)
+            # What came late into one slot must not leave in the same.
+            if time.monotonic() > slot_begins_s + LATE_PART * self._slot_s:
+                break
+            outcome = self._carry_out(tasks, slot_begins_s, is_over)
             changed |= outcome.changed
             if not outcome.is_as_planned:
                 break

@@ -205,11 +205,14 @@ def test_a_relay_that_sends_some_bytes_a_second_is_named_and_holds_nothing_up(
     tmp_path, collection_of
 ):
     lines = []
-    with running(source_file(tmp_path, 400_000)) as s, running(relay_file(tmp_path, s)) as k:
-        with Dripping(k.address, untouched_bytes=20_000) as dripping:
-            collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=1.5)
-            collection["agents"]["K"]["url"] = dripping.url
-            answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
+    with (
+        running(source_file(tmp_path, 400_000)) as s,
+        running(relay_file(tmp_path, s)) as k,
+        Dripping(k.address, untouched_bytes=20_000) as dripping,
+    ):
+        collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=1.5)
+        collection["agents"]["K"]["url"] = dripping.url
+        answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
     assert answer.complete, (answer.missing, lines)
     assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
     assert [each for each in lines if each.startswith("note: K sends what it keeps too slowly")]
