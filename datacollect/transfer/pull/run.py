@@ -211,7 +211,7 @@ def pull(
                 if happened is not None and answer.complete and not plan_only:
                     _write_happened(happened, tell)
                 came = sum(use.n_bytes for use in answer.routes)
-                answer = replace(answer, processor=own.use(came))
+                answer = replace(answer, processor=own.use(came), slot_s=slot_s)
                 if plan_only or not answer.routes:
                     return answer
                 return _held_to_its_word(answer, store.folder, written, collection, tell)

@@ -53,6 +53,8 @@ MOST_TRIES = 5
 PLANNING_SPARE = 1.5
 # A piece is given up whose answers were no good so often.
 MOST_PIECE_TRIES = 5
+# Plans of more slots take minutes, or all memory.
+MOST_SLOTS = 5000
 # What is kept outlasts the plan by so long.
 SPARE_S = 2 * 86_400.0
 NO_ROOM, CHANGED = 507, "(409)"
@@ -152,16 +154,33 @@ class InSlots:
         self._require_slot()
         self._spools.look()
         self._spools.forget_unneeded({name: each.needed for name, each in work.items()})
-        self._plan(work, time.monotonic())
+        begins_s = time.monotonic()
+        found = self._plan(work, begins_s)
+        if found is not None:
+            self._use.waits = found[1].waits(_unix_s(begins_s))
 
     def _require_slot(self) -> None:
-        """Refuse slots in which nothing could be asked and answered."""
+        """Refuse slots in which nothing could be asked and answered, and too many of them."""
+        self._require_few()
         answers = {n: each.answer_s for n, each in self._hosts.network.known.items()}
         slowest = max(answers, key=answers.__getitem__, default=None)
         if slowest is not None and self._slot_s < answers[slowest]:
             raise ProblemError(
                 f"--slot must be at least a round trip, got {self._slot_s:g} s, and {slowest} "
                 f"answers after {answers[slowest]:.2g} s; take slots of several seconds"
+            )
+
+    def _require_few(self) -> None:
+        last = self._hours.last_opening()
+        if last is None:
+            return
+        (tail, head), opens_s = last
+        left_s = opens_s - self._hours.now_s()
+        if left_s > MOST_SLOTS * self._slot_s:
+            raise ProblemError(
+                f"--slot is too short, got {self._slot_s:g} s: {left_s / self._slot_s:.0f} slots "
+                f"pass until {tail} -> {head} opens at {self._hours.text(opens_s)}, and plans have "
+                f'at most {MOST_SLOTS}; take --slot "{math.ceil(left_s / MOST_SLOTS)} s" or longer'
             )
 
     def _next_boundary_s(self, after_s: float) -> float:

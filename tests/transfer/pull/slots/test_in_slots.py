@@ -109,6 +109,31 @@ def test_slots_need_links_and_are_longer_than_a_round_trip(tmp_path, collection_
             dc.pull(collection, tmp_path / "into", slot_s=0.0)
 
 
+def test_slots_of_seconds_over_days_are_refused_with_what_is_long_enough(tmp_path, collection_of):
+    """K -> D opens in twelve hours: 43 200 slots of a second, at most 5000 are planned."""
+    with running(source_file(tmp_path)) as s, running(relay_file(tmp_path, s)) as k:
+        links = [link("S", "K"), link("K", "D", open=window(43_205, 50_000))]
+        with pytest.raises(ProblemError) as refused:
+            dc.pull(collection_of(s, k, links=links), tmp_path / "into", slot_s=1.0)
+    assert "slots pass until K -> D opens at" in str(refused.value)
+    assert 'plans have at most 5000; take --slot "9 s" or longer' in str(refused.value)
+
+
+def test_a_plan_alone_says_what_waits_where_and_moves_nothing(tmp_path, collection_of):
+    with running(source_file(tmp_path, 300_000)) as s, running(relay_file(tmp_path, s)) as k:
+        now = datetime.now(UTC)
+        links = [link("S", "K"), link("K", "D", open=window(1800, 3600, now))]
+        collection = collection_of(s, k, links=links)
+        answer = dc.pull(collection, tmp_path / "into", slot_s=5.0, plan_only=True)
+    [wait] = answer.waits
+    assert (wait.source, wait.relay, wait.n_bytes) == ("S", "K", 300_000)
+    assert wait.from_s - now.timestamp() < 60
+    assert 1800 <= wait.until_s - now.timestamp() < 1900
+    assert answer.method_text == "adaptive, in slots of 5 s"
+    assert answer.to_dict()["waits"][0]["relay"] == "K"
+    assert collections_of(tmp_path / "spool-K") == []
+
+
 # What goes wrong --------------------------------------------------------------------------------
 
 
