@@ -25,6 +25,7 @@ from instances.agents import KEY, RunningAgent, write_agent  # noqa: E402
 from judges.slots import judged  # noqa: E402
 
 import datacollect as dc  # noqa: E402
+import datacollect.control.adaptive.controller  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 from datacollect.net.keys import write_private_key  # noqa: E402
 from datacollect.transfer.agent.config.file import AgentConfig  # noqa: E402

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import DatacollectError, RefusedError
 from datacollect.files.held_folder import Held
+from datacollect.net.fan_out import start_thread
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tickets import SPOOL
 from datacollect.transfer.agent.asked import JSON, OCTETS, by_ticket
@@ -81,7 +82,11 @@ class Spooling:
         }
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
-        self._thread.start()
+        try:
+            start_thread(self._thread)
+        except BaseException:
+            self._store.close()
+            raise
 
     def close(self) -> None:
         """Let others have the folder."""
@@ -171,7 +176,7 @@ class Spooling:
             # A source that sends a byte a second would hold it for ever.
             limit = threading.Timer(ORDER_S, conversation.abort)
             limit.daemon = True
-            limit.start()
+            start_thread(limit)
             try:
                 keeping.run(conversation)
             finally:

@@ -58,9 +58,11 @@ class Happened:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         path = self._folder / MOVES
-        if not path.is_file():
-            return
-        with disk_errors(self._folder), path.open(encoding="utf-8") as file:
+        with (
+            disk_errors(self._folder),
+            suppress(FileNotFoundError),
+            path.open(encoding="utf-8") as file,
+        ):
             for line in file:
                 with suppress(ValueError):  # it may be torn: by a full disk, or the end of a start
                     yield json.loads(line)

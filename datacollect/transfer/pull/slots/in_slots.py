@@ -21,7 +21,7 @@ from datacollect.errors import (
     RefusedError,
     StoreError,
 )
-from datacollect.net.fan_out import LOOK_S
+from datacollect.net.fan_out import LOOK_S, start_thread
 from datacollect.transfer.protocol.source import Verdict
 from datacollect.transfer.pull.slots.happened import LATE_PART
 from datacollect.transfer.pull.slots.slot_planning import relays_in, slotted_plan, slotted_problem
@@ -272,7 +272,7 @@ class InSlots:
                 for task in tasks
             ]
             for each in threads:
-                each.start()
+                start_thread(each)
             while any(each.is_alive() for each in threads):
                 self._hosts.look()
                 self._store.look()
