@@ -51,7 +51,7 @@ def _unreached(patient: Patient, name: str, what: str, seen: Seen) -> Finding:
     if seen.step == "name":
         remedy = f"mend the name of {name} in {patient.file}, or in the name service"
         return Finding(what, seen.trouble, "a name that leads to a host", remedy, level)
-    remedy = f"start {name} there, let its port through the firewalls, or mend {patient.file}"
+    remedy = f"start {name} there, open its port in the firewalls, or mend {patient.file}"
     return Finding(what, seen.trouble, "somebody who listens", remedy, level)
 
 
@@ -106,11 +106,11 @@ def _way_mended(patient: Patient, tail: str, head: str) -> str:
     if patient.seen[head].step:
         return (
             f"start {head} on its host; if it is at work there, let {tail} through to it, or mend "
-            f"connect_to of {tail}'s file and start {tail} anew"
+            f"connect_to of {tail}'s file and restart {tail}"
         )
     return (
         f"{head} answers from here: let {tail} through to it, or mend its address in connect_to of "
-        f"{tail}'s file and start {tail} anew"
+        f"{tail}'s file and restart {tail}"
     )
 
 
@@ -129,8 +129,8 @@ def _fingerprints(patient: Patient) -> Iterator[Finding]:
             yield Finding(what, seen.fingerprint)
         else:
             remedy = (
-                f"compare with what {name} says when it starts: with the same, copy it into "
-                f"{patient.file}; else somebody else answers there"
+                f"compare with what {name} says when it starts: if it is the same, copy "
+                f"it into {patient.file}; otherwise another host answers there"
             )
             yield Finding(what, seen.fingerprint, str(wanted), remedy, Level.STOPS)
         if seen.facts.name != name:
@@ -167,9 +167,7 @@ def _served(patient: Patient) -> Iterator[Finding]:
         if facts is not None and facts.serves:
             names.append(name)
         elif collection.sources is not None:
-            remedy = (
-                f"write serve into {name}'s file and start it anew, or take {name} out of sources"
-            )
+            remedy = f"write serve into {name}'s file and restart it, or take {name} out of sources"
             what, wanted = f"folder of {name}", "an agent that serves one"
             yield Finding(what, "it only relays", wanted, remedy, Level.STOPS)
     outcomes = fan_out(names, lambda name: _why_not_served(network, name), WITHIN_S)
@@ -180,7 +178,7 @@ def _served(patient: Patient) -> Iterator[Finding]:
         if not why:
             yield Finding(what, "is there" if name in outcomes else "not listed in time")
             continue
-        remedy = f"put it back on the host of {name}, and start the agent there again"
+        remedy = f"put it back on the host of {name}, and restart the agent there"
         yield Finding(what, why, "the folder that it serves", remedy, Level.STOPS)
 
 

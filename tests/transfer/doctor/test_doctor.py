@@ -178,7 +178,7 @@ def test_a_served_folder_that_is_gone_stops_a_pull_and_comes_first(tmp_path):
     assert levels == sorted(levels, key=[Level.STOPS, Level.NOTE, Level.GOOD].index)
     gone = {finding.what: finding for _, finding in rows}["folder of S1"]
     assert "the folder that is served is lost" in gone.found
-    assert gone.remedy == "put it back on the host of S1, and start the agent there again"
+    assert gone.remedy == "put it back on the host of S1, and restart the agent there"
 
 
 def test_a_way_over_a_relay_is_mended_where_it_is_broken(tmp_path, lying):
@@ -473,8 +473,8 @@ def test_verbose_says_how_long_it_looked_and_quiet_leaves_the_answer_alone(writt
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "datacollect-problem/1"}', "the doctor looks at collections and at agents"),
-        ("[]", "the doctor looks at collections and at agents"),
+        ('{"format": "datacollect-problem/1"}', "the doctor checks collections and agents"),
+        ("[]", "the doctor checks collections and agents"),
         ("{", "c.json"),
     ],
 )
