@@ -133,6 +133,7 @@ def files(folder: Path, given: argparse.Namespace) -> tuple[str, str]:
                 raise SystemExit("no file has come")
             time.sleep(0.2)
         first_s = time.monotonic() - begun_s
+        processor_s = sum(map(processor_s_of, (serving.pid, pulling.pid)))
         until_s = time.monotonic() + given.further_s
         while time.monotonic() < until_s and pulling.poll() is None:
             note_most(most, (serving.pid, pulling.pid))
@@ -145,8 +146,15 @@ def files(folder: Path, given: argparse.Namespace) -> tuple[str, str]:
             process.wait()
     megabytes = " and ".join(f"{most[each] / 1e6:.0f}" for each in (serving.pid, pulling.pid))
     end = "all" if ended else f"{n_came}"
-    found = f"first file after {first_s:.0f} s, {end} after {given.further_s:.0f} s more"
+    found = f"first file after {first_s:.0f} s and {processor_s:.0f} s of processors, {end} after "
+    found += f"{given.further_s:.0f} s more"
     return f"{found}; agent and pull {megabytes} MB at most", "60 s, 1 GB at most"
+
+
+def processor_s_of(pid: int) -> float:
+    """Return what a process has had of processors."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def note_most(most: dict[int, int], pids: Iterable[int]) -> None:
