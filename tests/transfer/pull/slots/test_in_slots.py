@@ -34,12 +34,14 @@ def link(tail, head, **more):
 OPEN = "00:00-24:00"
 
 
-def stored_alone(collection, into, spool):
-    """Pull until the relay keeps all, and end; return how many pieces it keeps."""
+def stored_alone(collection, into, spool, wanted):
+    """Pull until the relay keeps so many pieces, in several starts on a busy machine."""
     limited = collection | {"limits": {**collection["limits"], "time_s": 6.0}}
-    answer = dc.pull(limited, into, slot_s=1.0)
-    assert not answer.complete
-    return sum(each.pieces for each in collections_of(spool))
+    for _ in range(20):
+        assert not dc.pull(limited, into, slot_s=1.0).complete
+        if sum(each.pieces for each in collections_of(spool)) == wanted:
+            return
+    raise AssertionError(f"{wanted} pieces are never kept")
 
 
 def by_night(now):
@@ -147,7 +149,7 @@ def test_a_relay_that_changes_or_swaps_pieces_is_named_and_they_come_from_the_so
         now = datetime.now(UTC)
         links = [link("S", "K"), link("K", "D", open=window(3600, 7200, now))]
         collection = collection_of(s, k, links=links)
-        assert stored_alone(collection, tmp_path / "into", tmp_path / "spool-K") == 5
+        stored_alone(collection, tmp_path / "into", tmp_path / "spool-K", 5)
         for path in (tmp_path / "spool-K").rglob("*"):
             if path.parent.name in ("open", "segments"):
                 data = bytearray(path.read_bytes())
