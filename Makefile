@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -108,7 +108,7 @@ MUTANTS ?= 60
 FAULTS ?=
 FAULTS_FOLDER ?= faults
 
-faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, collecting events, measuring, tunnels; hours, goes on
+faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, collecting events, measuring, tunnels, spools; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
 	$(BIN)/python tests/faults/log_run.py
 	$(BIN)/python tests/faults/client_run.py
@@ -116,9 +116,18 @@ faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, coll
 	$(BIN)/python tests/faults/destination_run.py
 	$(BIN)/python tests/faults/measure_run.py
 	$(BIN)/python tests/faults/tunnel_run.py
+	$(BIN)/python tests/faults/spool_run.py
 
 attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats beside honest people; goes on, an hour
 	PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_attacked_event.py build/attacked-events.json
+
+# How many of each: make simulated SCHEDULES=100.
+SCHEDULES ?= 10000
+
+simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools; an hour
+	for of in pulls web agents spools; do \
+	    $(BIN)/python tests/simulated/many.py --of $$of --count $(SCHEDULES) || exit; \
+	done
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=
@@ -184,6 +193,7 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/periods_speed.py
 	$(BIN)/python experiments/explaining_speed.py
 	$(BIN)/python experiments/certainty_speed.py
+	$(BIN)/python experiments/transfer_speed.py --only pieces listed
 
 # Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
 # many as the files say), and the folder of measured data (DATA): experiments/study.py says more.

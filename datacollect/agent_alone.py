@@ -58,7 +58,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(
         PROGRAM,
-        description=f"A host's agent. `{PROGRAM} AGENT` is short for `{PROGRAM} run AGENT`.",
+        description=f"A host's agent. `{PROGRAM} AGENT` is short for `{PROGRAM} run AGENT`. The "
+        "doctor comes with datacollect and with the collector alone: see `datacollect doctor`.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run_parser = commands.add_parser("run", help="serve a host's folder, relay for others")
@@ -129,6 +130,13 @@ def _add_init(init: argparse.ArgumentParser) -> None:
         help="a host to relay to; repeatable",
     )
     init.add_argument(
+        "--tunnel",
+        metavar="NAME=HOST:PORT",
+        action="append",
+        default=[],
+        help="a service that the collectors' tunnels lead to; repeatable",
+    )
+    init.add_argument(
         "--listen", metavar="HOST:PORT", help="where it listens, by default 0.0.0.0:7443"
     )
     init.add_argument(
@@ -147,6 +155,7 @@ def _init(given: argparse.Namespace) -> None:
         given.collector,
         serve=given.serve,
         relay_to=given.relay_to,
+        tunnel=given.tunnel,
         listen=given.listen,
         address=given.address,
         file=given.output,

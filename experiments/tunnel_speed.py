@@ -92,7 +92,12 @@ class World:
         }
 
     def _start(self, *words: str) -> str:
-        process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         self._held.callback(process.wait)
         self._held.callback(process.kill)
         self._processes.append(process)
@@ -121,7 +126,8 @@ class World:
             self._key.public,
             "K1",
             "relay",
-            "speed",
+            # The last connection may not have ended yet, and counts.
+            f"speed-{now_s}",
             issued_s=now_s,
             expires_s=now_s + 50,
             egress="T",

@@ -71,6 +71,14 @@ def init(
             "--relay-to", metavar="NAME=HOST:PORT", help="A host to relay to; repeatable."
         ),
     ] = None,
+    tunnel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tunnel",
+            metavar="NAME=HOST:PORT",
+            help="A service that the collectors' tunnels lead to; repeatable.",
+        ),
+    ] = None,
     listen: Listen = None,
     address: Address = None,
     file: AgentFile = None,
@@ -86,6 +94,7 @@ def init(
         collector,
         serve=folder,
         relay_to=relay_to or (),
+        tunnel=tunnel or (),
         listen=listen,
         address=address,
         file=file,

@@ -140,6 +140,7 @@ def init_agent(
     *,
     serve: str | None,
     relay_to: Sequence[str],
+    tunnel: Sequence[str],
     listen: str | None,
     address: str | None,
     file: str | None,
@@ -155,7 +156,13 @@ def init_agent(
     )
 
     setting = AgentSetting(
-        name, collectors, serve, _places(relay_to), listen or DEFAULT_LISTEN, address
+        name,
+        collectors,
+        serve,
+        _places(relay_to, "--relay-to", "S2=s2.example:7443"),
+        listen or DEFAULT_LISTEN,
+        address,
+        _places(tunnel, "--tunnel", "ssh=127.0.0.1:22"),
     )
     path, introduction = set_up_agent(setting, file, force=force)
     note(f"{path} is written; start the agent with: {start} {path}")
@@ -167,17 +174,15 @@ def init_agent(
         emit(str(introduction))
 
 
-def _places(texts: Sequence[str]) -> dict[str, str]:
+def _places(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
     """Return addresses by name, from ``NAME=HOST:PORT``."""
     places: dict[str, str] = {}
     for text in texts:
         name, equals, place = text.partition("=")
         if not equals:
-            raise ProblemError(
-                f"--relay-to must be NAME=HOST:PORT, got {shown(text)}; as S2=s2.example:7443"
-            )
+            raise ProblemError(f"{option} must be NAME=HOST:PORT, got {shown(text)}; as {example}")
         if places.setdefault(name, place) != place:
-            raise ProblemError(f"--relay-to names {shown(name)} twice; keep one")
+            raise ProblemError(f"{option} names {shown(name)} twice; keep one")
     return places
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,7 +115,7 @@ def pull(
     """Collect for real: fetch, verify, keep; started again it goes on."""
     slot_s = None if slot is None else number_in(slot)
     with progress_shown() as show, followed(_title(into), page, metrics) as story:
-        answer = _pulled(
+        answer, zone = _pulled(
             collection_file,
             into,
             method,
@@ -138,6 +139,7 @@ def pull(
         _show(answer, into, plan_only)
         if plan_only:
             _show_to_come(answer)
+            _show_waits(answer, zone)
             if answer.assumptions is not None and answer.assumptions.matter:
                 emit("")
                 emit_text(" ".join(answer.assumptions.lines))
@@ -151,14 +153,17 @@ def pull(
     return 0
 
 
-def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pulled:
+def _pulled(
+    collection_file: str, into: str, method: Any, **options: Any
+) -> tuple[Pulled, str | None]:
+    """Return what a pull has come to, and the zone of the collection's clocks."""
     from datacollect.transfer.pull.config.file import Collection
 
     collection = Collection.from_file(collection_file)
     # Mistakes of the file are reported before the slow imports of pulls.
     from datacollect.transfer.pull.run import pull as pull_for_real
 
-    return pull_for_real(collection, into, method, **options)
+    return pull_for_real(collection, into, method, **options), collection.timezone
 
 
 def _title(into: str) -> str:
@@ -273,7 +278,7 @@ def _facts(answer: Pulled, into: str, plan_only: bool) -> list[tuple[str, str]]:
     predicted = answer.predicted_makespan_s
     n_files = counted(answer.n_files, "file")
     facts = [
-        ("method", answer.method),
+        ("method", answer.method_text),
         ("collected", f"{n_files}, {format_bytes(answer.n_bytes)}{verified}"),
         ("predicted", "unknown" if predicted is None else format_duration(predicted)),
     ]
@@ -311,6 +316,25 @@ def _show_to_come(answer: Pulled) -> None:
     emit("")
     rows = [(each.source, str(each.n_files), format_bytes(each.n_bytes)) for each in answer.to_come]
     emit_table(("source", "files to come", "bytes to come"), rows, "<>>")
+
+
+def _show_waits(answer: Pulled, zone: str | None) -> None:
+    """Show what would wait at which relay, by the collection's clocks."""
+    if not answer.waits:
+        return
+    from datacollect.files.clock import Clock, zone_of
+
+    clocks = UTC if zone is None else zone_of(zone)
+
+    def text(unix_s: float) -> str:
+        return Clock(datetime.fromtimestamp(unix_s, UTC), clocks).text(0.0)
+
+    rows = [
+        (e.relay, e.source, format_bytes(e.n_bytes), text(e.from_s), text(e.until_s))
+        for e in answer.waits
+    ]
+    emit("")
+    emit_table(("waits at", "source", "bytes", "from", "until"), rows, "<<><<")
 
 
 def _missing_lines(missing: Iterable[Missing]) -> list[str]:

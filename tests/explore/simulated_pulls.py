@@ -1,15 +1,17 @@
-"""Real transfers carried out without time or network, with all that goes wrong; agents, too."""
+"""Real transfers carried out without time or network, with all that goes wrong; agents, spools."""
 
 from __future__ import annotations
 
 import random
 
-from simulated.many import failure_of
+from simulated.many import AGENTS, PULLS, SPOOLS, WEB, failure_of
 
 
 def case(seed: int) -> str | None:
-    """Carry out a small collection, from agents or web servers as well, or an agent's clients."""
+    """Carry out a small collection, from agents or web servers, or an agent's clients, a spool."""
     rng = random.Random(f"pulls {seed}")
-    agents = rng.random() < 0.2
-    _, why = failure_of(seed, is_small=True, web=not agents and rng.random() < 0.5, agents=agents)
+    draw = rng.random()
+    pulls = WEB if rng.random() < 0.5 else PULLS
+    of = AGENTS if draw < 0.2 else SPOOLS if draw < 0.25 else pulls
+    _, why = failure_of(seed, of=of, is_small=True)
     return why

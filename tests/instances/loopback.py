@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from instances.ports import free_port
@@ -36,11 +37,21 @@ class Loopback:
     folder : Path
     files : dict of str to dict of str to bytes
         By source and path.
+    slot_s : float, optional
+        By nights: links into the relay and out of it are open in turns, and what comes in waits
+        there, in a spool.
     limits : dict
         Of the collection.
     """
 
-    def __init__(self, folder: Path, files: dict[str, dict[str, bytes]], **limits) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        files: dict[str, dict[str, bytes]],
+        slot_s: float | None = None,
+        **limits,
+    ) -> None:
+        self.slot_s = slot_s
         self.folder, self.files, self.into = folder, files, folder / "into"
         self.children: dict[str, multiprocessing.Process] = {}
         key = new_private_key()
@@ -55,30 +66,36 @@ class Loopback:
             places = {other: f"127.0.0.1:{ports[other]}" for other in files}
             serve = f'serve = "data-{name}"' if name in files else ""
             relays = "" if name in files else f"connect_to = {_inline(places)}"
+            if relays and slot_s is not None:
+                relays += '\nspool = { folder = "spool", bytes = 100_000_000 }'
             (folder / f"{name}.toml").write_text(
                 f'format = "datacollect-agent/1"\nname = "{name}"\nlisten = "127.0.0.1:{port}"\n'
                 f'collectors = ["{key.public}"]\n{serve}\n{relays}\n'
             )
             entries[name] = self.start(name)
-        links = [
-            {"from": a, "to": b, "bandwidth_bytes_per_s": 1e6}
-            for source in files
-            for a, b in ((source, "D"), (source, "R"))
-        ]
-        links.append({"from": "R", "to": "D", "bandwidth_bytes_per_s": 1e6})
+        hops = [("R", "D"), *((source, "R") for source in files)]
+        if slot_s is None:
+            hops += [(source, "D") for source in files]
+        rate = 1e6 if slot_s is None else 2e5
+        links = [{"from": a, "to": b, "bandwidth_bytes_per_s": rate} for a, b in hops]
+        if slot_s is not None:
+            now = datetime.now(UTC)
+            links = [each | {"open": nights(now, 6 * (each["to"] == "D"))} for each in links]
         self.collection = {
             "format": "datacollect-collection/1",
             "destination": "D",
             "key": str(folder / "collector.key"),
             "agents": entries,
             "links": links,
+            "timezone": "UTC",
             "limits": {"timeout_s": 5.0} | limits,
         }
 
     def start(self, name: str) -> dict[str, str]:
         """Start an agent, or with ``"C"`` the collector; return what an agent says of itself."""
         if name == "C":
-            child = FORK.Process(target=_collect, args=(self.collection, self.into), daemon=True)
+            args = self.collection, self.into, self.slot_s
+            child = FORK.Process(target=_collect, args=args, daemon=True)
             child.start()
             self.children[name] = child
             return {}
@@ -156,10 +173,16 @@ def _serve(config: AgentConfig, pipe: Connection) -> None:
     agent.run()
 
 
-def _collect(collection: dict, into: Path) -> None:
+def nights(now: datetime, first_s: int) -> list[str]:
+    """Return hours of five seconds, twelve seconds apart, for five minutes from an instant on."""
+    begins = [now + timedelta(seconds=first_s + 12 * i) for i in range(25)]
+    return [f"{at:%H:%M:%S}-{at + timedelta(seconds=5):%H:%M:%S}" for at in begins]
+
+
+def _collect(collection: dict, into: Path, slot_s: float | None) -> None:
     _be_quiet()
     try:
-        answer = pull(collection, into, "coordinated")
+        answer = pull(collection, into, "coordinated", slot_s=slot_s)
     except Exception as error:  # noqa: BLE001 - shown where the test fails
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(3)

@@ -388,14 +388,14 @@ EXAMPLES = [
         in_folder("measure hosts --iperf3 D=d:1 --iperf3 S=s:1 -o h.toml"),
     ),
     Example(
-        "--relay-to names {} twice; keep one",
+        "{} names {} twice; keep one",
         in_folder("agent init --name S --relay-to a=h:1 --relay-to a=h:2 --collector " + COLLECTOR),
         in_folder(
             "agent init --name S --relay-to a=h:1 --address s.example --collector " + COLLECTOR
         ),
     ),
     Example(
-        "--relay-to must be NAME=HOST:PORT, got {}; as S2=s2.example:7443",
+        "{} must be NAME=HOST:PORT, got {}; as {}",
         in_folder("agent init --name S --relay-to a --collector " + COLLECTOR),
         in_folder(
             "agent init --name S --relay-to S2=s2.example:7443 --address s.example --collector "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
 
@@ -69,11 +70,16 @@ def with_key(*lines):
     return look
 
 
-def over_a_relay(*, is_mended):
-    """K, which leads to S, reaches it only where its file names the right port."""
+def over_a_relay(*, is_mended, is_away=False):
+    """K, which leads to S, reaches it only where it runs, and K's file names the right port."""
 
     def look():
-        with in_new_folder() as folder, running(write_agent(folder, "S", serve="data")) as s:
+        with in_new_folder() as folder, ExitStack() as held:
+            running_s = ExitStack()
+            s = running_s.enter_context(running(write_agent(folder, "S", serve="data")))
+            if is_away:
+                running_s.close()
+            held.enter_context(running_s)
             place = s.place if is_mended else "127.0.0.1:1"
             with running(write_agent(folder, "K", connect_to={"S": place})) as k:
                 from datacollect.net.keys import write_private_key
@@ -128,8 +134,13 @@ EXAMPLES = [
         with_key("keys new key"),
     ),
     Example(
-        "mend connect_to of {}'s file, or let it through to {}",
+        "{} answers from here: let {} through to it, or mend its address in connect_to",
         over_a_relay(is_mended=False),
+        over_a_relay(is_mended=True),
+    ),
+    Example(
+        "start {} on its host; if it is at work there, let {} through to it",
+        over_a_relay(is_mended=True, is_away=True),
         over_a_relay(is_mended=True),
     ),
 ]

@@ -6,6 +6,7 @@ import runpy
 import sys
 import time
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from unittest import mock
 
 from instances.agents import KEY, running, write_agent
@@ -112,6 +113,9 @@ def kept_by(modules):
 
 
 LINK = {"from": "S", "to": "D", "bandwidth_bytes_per_s": 1e6}
+# Twelve hours from now on.
+LATE = datetime.now(UTC) + timedelta(hours=12)
+LATE_LINK = {**LINK, "from": "T", "open": f"{LATE:%H:%M}-{LATE + timedelta(hours=1):%H:%M} UTC"}
 DROP = "spool drop K.toml"
 
 EXAMPLES = [
@@ -144,6 +148,11 @@ EXAMPLES = [
         "--slot must be at least a round trip, got {} s",
         in_slots(1e-6, [LINK]),
         in_slots(1.0, [LINK]),
+    ),
+    Example(
+        "--slot is too short, got {} s: {} slots pass until {} -> {} opens at {}",
+        in_slots(1.0, [LINK, LATE_LINK]),
+        in_slots(60.0, [LINK, LATE_LINK]),
     ),
     Example(
         "that source is not among those this agent connects to",

@@ -1,9 +1,10 @@
 """Carry many simulated collections out, on all processors; say which seeds fail, and how.
 
-    python tests/simulated/many.py [--first 0] [--count 10000] [--processes N]
-                                   [--small] [--web] [--agents]
+    python tests/simulated/many.py [--of pulls|web|agents|spools] [--first 0] [--count 10000]
+                                   [--processes N] [--small]
 
-On one processor some 0.03 s each, small ones 0.01 s, agents among few clients 0.004 s.
+On one processor some 0.03 s each, small ones 0.01 s, agents among few clients 0.004 s, a spool
+0.1 s.
 """
 
 from __future__ import annotations
@@ -15,31 +16,40 @@ import multiprocessing
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from simulated.agents import FEW_STEPS, SimulatedAgent
 from simulated.pulls import SimulatedPull
+from simulated.spools import SimulatedSpool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PULLS, WEB, AGENTS, SPOOLS = "pulls", "web", "agents", "spools"
 
 
-def failure_of(
-    seed: int, *, is_small: bool, web: bool = False, agents: bool = False
-) -> tuple[int, str | None]:
+def failure_of(seed: int, *, of: str = PULLS, is_small: bool = False) -> tuple[int, str | None]:
     """Carry a seed out; return what is wrong with it."""
     try:
-        if agents:
+        if of == AGENTS:
             SimulatedAgent(seed).run(*([FEW_STEPS] if is_small else []))
+        elif of == SPOOLS:
+            _in_memory(lambda folder: SimulatedSpool(seed, folder).run())
         else:
-            _collect(seed, is_small=is_small, web=web)
+            _in_memory(
+                lambda folder: SimulatedPull(seed, folder, is_small=is_small, web=of == WEB).run()
+            )
     except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be looked at
         return seed, f"{type(error).__name__}: {error}"
     return seed, None
 
 
-def _collect(seed: int, *, is_small: bool, web: bool) -> None:
+def _in_memory(carry_out: Callable[[Path], None]) -> None:
     where = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
-        SimulatedPull(seed, Path(folder), is_small=is_small, web=web).run()
+        carry_out(Path(folder))
 
 
 def _prepare() -> None:
@@ -50,16 +60,18 @@ def _prepare() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--of",
+        choices=(PULLS, WEB, AGENTS, SPOOLS),
+        default=PULLS,
+        help="collections, some sources of them web servers, an agent's clients, a relay's spool",
+    )
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--small", action="store_true", help="few files of few pieces, few clients")
-    parser.add_argument("--web", action="store_true", help="some sources are web servers")
-    parser.add_argument("--agents", action="store_true", help="an agent's clients instead")
     options = parser.parse_args()
-    carry_out = functools.partial(
-        failure_of, is_small=options.small, web=options.web, agents=options.agents
-    )
+    carry_out = functools.partial(failure_of, of=options.of, is_small=options.small)
     seeds = range(options.first, options.first + options.count)
     n_failed = 0
     with multiprocessing.get_context("spawn").Pool(options.processes, _prepare) as pool:
@@ -70,7 +82,7 @@ def main() -> None:
             if n_done % 1000 == 0:
                 sys.stdout.write(f"{n_done} of {len(seeds)}, {n_failed} failed\n")
                 sys.stdout.flush()
-    sys.stdout.write(f"{len(seeds)} carried out, {n_failed} failed\n")
+    sys.stdout.write(f"{options.of}: {len(seeds)} carried out, {n_failed} failed\n")
     sys.exit(n_failed > 0)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import DatacollectError, RefusedError
 from datacollect.files.held_folder import Held
+from datacollect.net.fan_out import start_thread
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tickets import SPOOL
 from datacollect.transfer.agent.asked import JSON, OCTETS, by_ticket
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 # How many pieces a source is asked for before the first has come.
 AHEAD = 4
+# So long an order may take: whoever asked waits no longer either.
+ORDER_S = 120.0
 # A connection to a source is used again within this time.
 QUIET_S = 15.0
 
@@ -79,7 +82,11 @@ class Spooling:
         }
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
-        self._thread.start()
+        try:
+            start_thread(self._thread)
+        except BaseException:
+            self._store.close()
+            raise
 
     def close(self) -> None:
         """Let others have the folder."""
@@ -166,7 +173,14 @@ class Spooling:
         conversation = None
         try:
             conversation = self._conversation(order)
-            keeping.run(conversation)
+            # A source that sends a byte a second would hold it for ever.
+            limit = threading.Timer(ORDER_S, conversation.abort)
+            limit.daemon = True
+            start_thread(limit)
+            try:
+                keeping.run(conversation)
+            finally:
+                limit.cancel()
         except DatacollectError as error:
             if conversation is not None:
                 conversation.close()

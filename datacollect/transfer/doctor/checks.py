@@ -27,6 +27,9 @@ class Level(StrEnum):
     STOPS = "stops"
 
 
+URGENCY = {Level.STOPS: 0, Level.NOTE: 1, Level.GOOD: 2}
+
+
 @dataclass(frozen=True)
 class Finding:
     """One line of the doctor.
@@ -71,13 +74,14 @@ class DoctorCheck:
 _NETWORK = "datacollect.transfer.doctor.network_checks"
 _AGENT = "datacollect.transfer.doctor.agent_checks"
 _HOST = "datacollect.transfer.doctor.host_checks"
-# In the order in which they are shown.
+# In the order in which they are shown, after what stops.
 OWN = {
     "keys": f"{_HOST}:KEYS_CHECK",
     "ports": f"{_NETWORK}:PORTS_CHECK",
     "other side": f"{_NETWORK}:OTHER_SIDE_CHECK",
     "fingerprints": f"{_NETWORK}:FINGERPRINTS_CHECK",
     "tickets": f"{_NETWORK}:TICKETS_CHECK",
+    "served": f"{_NETWORK}:SERVED_CHECK",
     "listening": f"{_AGENT}:LISTENING_CHECK",
     "dial back": f"{_AGENT}:DIAL_BACK_CHECK",
     "clocks": f"{_NETWORK}:CLOCKS_CHECK",
@@ -92,7 +96,7 @@ DOCTOR_CHECKS = Registry("check of the doctor", "datacollect.doctor_checks", Doc
 
 
 def examine(patient: Patient) -> list[tuple[str, Finding]]:
-    """Return what all checks find, each with the name of its check.
+    """Return what all checks find, each with the name of its check; what stops a pull first.
 
     A check that cannot be made is a note of its own: the others go on.
     """
@@ -109,7 +113,7 @@ def examine(patient: Patient) -> list[tuple[str, Finding]]:
         except (DatacollectError, OSError, ImportError) as error:
             why = safe_text(f"cannot be examined: {error}")
             found.append((name, Finding(name, why, level=Level.NOTE)))
-    return found
+    return sorted(found, key=lambda each: URGENCY[each[1].level])
 
 
 def milliseconds(time_s: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from datacollect.errors import DatacollectError
 from datacollect.installation import installed_version
 from datacollect.net.deadline import Deadline
 from datacollect.net.fan_out import fan_out
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # Clocks may differ by so much before that is said: logs of hosts are hard to compare then. Tickets
 # are written by the agent's clock, whatever that says.
 MOST_OFFSET_S = 2.0
+# What an agent has left out of its list where its whole folder is gone.
+WHOLE_FOLDER = "."
 
 
 def _ports(patient: Patient) -> Iterator[Finding]:
@@ -93,8 +96,22 @@ def _other_side(patient: Patient) -> Iterator[Finding]:
         if not why:
             yield Finding(what, "answers")
             continue
-        remedy = f"mend connect_to of {tail}'s file, or let it through to {head}; then restart it"
-        yield Finding(what, why, "an answer, over the relay", remedy, Level.NOTE)
+        yield Finding(
+            what, why, "an answer, over the relay", _way_mended(patient, tail, head), Level.NOTE
+        )
+
+
+def _way_mended(patient: Patient, tail: str, head: str) -> str:
+    """Return what lets a relay reach a host, by what is known of that from here."""
+    if patient.seen[head].step:
+        return (
+            f"start {head} on its host; if it is at work there, let {tail} through to it, or mend "
+            f"connect_to of {tail}'s file and restart {tail}"
+        )
+    return (
+        f"{head} answers from here: let {tail} through to it, or mend its address in connect_to of "
+        f"{tail}'s file and restart {tail}"
+    )
 
 
 def _fingerprints(patient: Patient) -> Iterator[Finding]:
@@ -126,11 +143,7 @@ def _tickets(patient: Patient) -> Iterator[Finding]:
     network = patient.network
     if network is None:
         return
-    names = [
-        name
-        for name, seen in patient.seen.items()
-        if seen.facts is not None and seen.facts.name == name and _is_the_one(patient, name, seen)
-    ]
+    names = _answering(patient)
     outcomes = fan_out(names, lambda name: why_not(lambda: _ask_sessions(network, name)), WITHIN_S)
     for name in names:
         why = outcomes[name].result() if name in outcomes else LATE
@@ -141,6 +154,52 @@ def _tickets(patient: Patient) -> Iterator[Finding]:
         assert patient.key is not None
         remedy = f"write {patient.key.public} into collectors of {name}'s file, and reload it"
         yield Finding(what, why, "a key that the agent knows", remedy, Level.STOPS)
+
+
+def _served(patient: Patient) -> Iterator[Finding]:
+    """Ask for one file of each agent that is wanted: its folder may be gone since it began."""
+    network, collection = patient.network, patient.collection
+    if network is None or collection is None:
+        return
+    names = []
+    for name in filter(patient.is_wanted, _answering(patient)):
+        facts = patient.seen[name].facts
+        if facts is not None and facts.serves:
+            names.append(name)
+        elif collection.sources is not None:
+            remedy = f"write serve into {name}'s file and restart it, or take {name} out of sources"
+            what, wanted = f"folder of {name}", "an agent that serves one"
+            yield Finding(what, "it only relays", wanted, remedy, Level.STOPS)
+    outcomes = fan_out(names, lambda name: _why_not_served(network, name), WITHIN_S)
+    for name in names:
+        # Who may not ask is told by another check.
+        why = outcomes[name].result() if name in outcomes else ""
+        what = f"folder of {name}"
+        if not why:
+            yield Finding(what, "is there" if name in outcomes else "not listed in time")
+            continue
+        remedy = f"put it back on the host of {name}, and restart the agent there"
+        yield Finding(what, why, "the folder that it serves", remedy, Level.STOPS)
+
+
+def _why_not_served(network: Network, name: str) -> str:
+    """Return why an agent has nothing to list, as it says itself; empty where it says nothing."""
+    try:
+        session, admission = network.open(name, (), None)
+        with session:
+            page = session.inventory(admission.ticket(), None, 1)
+    except DatacollectError:
+        return ""
+    return next((each.why for each in page.left_out if each.name == WHOLE_FOLDER), "")
+
+
+def _answering(patient: Patient) -> list[str]:
+    """Return the agents that answer by the names and certificates that the file has."""
+    return [
+        name
+        for name, seen in patient.seen.items()
+        if seen.facts is not None and seen.facts.name == name and _is_the_one(patient, name, seen)
+    ]
 
 
 def _is_the_one(patient: Patient, name: str, seen: Seen) -> bool:
@@ -189,6 +248,9 @@ OTHER_SIDE_CHECK = DoctorCheck(
 FINGERPRINTS_CHECK = DoctorCheck("fingerprints", "Who answers there.", _fingerprints)
 TICKETS_CHECK = DoctorCheck(
     "tickets", "Whether agents know the collection's key.", _tickets, (COLLECTION,)
+)
+SERVED_CHECK = DoctorCheck(
+    "served", "Whether agents still have what they serve.", _served, (COLLECTION,)
 )
 CLOCKS_CHECK = DoctorCheck("clocks", "Clocks against this one.", _clocks)
 VERSIONS_CHECK = DoctorCheck("versions", "Versions here and there.", _versions)

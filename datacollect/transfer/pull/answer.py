@@ -63,6 +63,25 @@ class Differs:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """Data of a source that wait at a relay, by a plan in slots.
+
+    Attributes
+    ----------
+    source, relay : str
+    n_bytes : int
+    from_s, until_s : float
+        From the first byte that is stored to the last that leaves, in seconds since 1970.
+    """
+
+    source: str
+    relay: str
+    n_bytes: int
+    from_s: float
+    until_s: float
+
+
+@dataclass(frozen=True)
 class WithSource:
     """Result of comparing what was there with its sources.
 
@@ -118,6 +137,10 @@ class Pulled:
     makespan_s : float
         From this start to the last byte recorded.
     method : str
+    slot_s : float or None
+        By slots of so long; None: nothing waited at relays.
+    waits : tuple of Wait
+        What waits where, by the plan of a start with `plan_only` in slots.
     routes : tuple of RouteUse
     refetched : dict of str to int
         Bytes received twice, by the reason.
@@ -155,6 +178,8 @@ class Pulled:
     promised_p90_s: float | None = None
     why: tuple[str, ...] = ()
     processor: ProcessorUse | None = None
+    slot_s: float | None = None
+    waits: tuple[Wait, ...] = ()
 
     @property
     def refetched_bytes(self) -> int:
@@ -176,11 +201,18 @@ class Pulled:
                 ("all there", self._whether),
                 ("files", f"{self.n_files}, {format_bytes(self.n_bytes)}"),
                 ("missing", str(len(self.missing))),
-                ("method", self.method),
+                ("method", self.method_text),
                 ("this start", format_duration(self.makespan_s)),
                 ("received twice", format_bytes(self.refetched_bytes)),
             ],
         )
+
+    @property
+    def method_text(self) -> str:
+        """The method; with slots, in which all methods that have them plan alike, how long."""
+        if self.slot_s is None:
+            return self.method
+        return f"{self.method}, in slots of {format_duration(self.slot_s)}"
 
     @property
     def _whether(self) -> str:
@@ -234,6 +266,7 @@ class Pulled:
             "why": list(self.why),
             "processor": None if self.processor is None else asdict(self.processor),
             "method": self.method,
+            "slot_s": self.slot_s,
             "routes": [
                 {
                     "source": use.source,
@@ -249,6 +282,16 @@ class Pulled:
             "to_come": [
                 {"source": each.source, "files": each.n_files, "bytes": each.n_bytes}
                 for each in self.to_come
+            ],
+            "waits": [
+                {
+                    "source": each.source,
+                    "relay": each.relay,
+                    "bytes": each.n_bytes,
+                    "from_s": each.from_s,
+                    "until_s": each.until_s,
+                }
+                for each in self.waits
             ],
             "with_source": None if self.with_source is None else self.with_source.to_dict(),
             "assumptions": None if self.assumptions is None else self.assumptions.to_dict(),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.transfer.protocol.source import Assurance, Source
+    from datacollect.transfer.pull.answer import Wait
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.path_lookup import Displaced
     from datacollect.transfer.store.source_check import ComparedWithSource
@@ -52,6 +53,8 @@ class StartUse:
         Bytes received twice, by the reason.
     late : dict of str to set of int
         Numbers of files of which nothing came when it was their turn, by source.
+    waits : tuple of Wait
+        What waits where, where no more than a plan in slots was wanted.
     """
 
     begun_s: float = field(default_factory=time.monotonic)
@@ -63,6 +66,7 @@ class StartUse:
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refetched: Counter[str] = field(default_factory=Counter)
     late: dict[str, set[int]] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
 
     def is_promise_due(self, n_regroups: int) -> bool:
         """Whether the plan of a round that begins promises: the first, and the one of a regroup.
@@ -134,6 +138,7 @@ def answer_of(
         assumptions=use.assumptions,
         promised_p10_s=None if use.promised_s is None else use.promised_s[0],
         promised_p90_s=None if use.promised_s is None else use.promised_s[1],
+        waits=use.waits,
     )
 
 

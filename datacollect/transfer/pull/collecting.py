@@ -155,8 +155,15 @@ class Collecting:
             self._verify()
         self._store.clean()
         self._tell_unpromised()
+        if self._in_slots is None and not state.is_complete():
+            self._tell_never(wanted)
         for name in hosts.sources:
             hosts.ask(name)
+
+    def _tell_never(self, wanted: list[str]) -> None:
+        """Say at once of which sources no way is ever open all along: what opens first is late."""
+        for name, why in self._planner.never(wanted).items():
+            self._hosts.report(f"note: {name}: {why}")
 
     def _tell_unpromised(self) -> None:
         """Say once of each file system whether what is collected outlasts a loss of power there."""

@@ -168,6 +168,19 @@ class OpenHours:
         opens = (at for at in sorted(instants) if source in self.open_sources(links, at))
         return next(opens, None)
 
+    def last_opening(self) -> tuple[Link, float] | None:
+        """Return the link that is the last to open, and when; None where none is closed now."""
+        now_s = self.now_s()
+        opens = []
+        for link in ((each["from"], each["to"]) for each in self._file_links):
+            spans = self._open_spans(link, now_s)
+            if spans and spans[0][0] > now_s:
+                opens.append((spans[0][0], link))
+        if not opens:
+            return None
+        at_s, link = max(opens)
+        return link, at_s
+
     def text(self, unix_s: float) -> str:
         """Write an instant as the collection's clocks show it."""
         return Clock(datetime.fromtimestamp(unix_s, UTC), self._zone).text(0.0)

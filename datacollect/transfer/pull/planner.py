@@ -88,6 +88,19 @@ class Planner:
                 found.later[name] = opens_s
         return found._replace(now={name: work[name] for name in work.keys() - closed})
 
+    def never(self, names: Iterable[str]) -> dict[str, str]:
+        """Return which hosts' ways, of those that the file names, are never open, and why."""
+        if not (self.hours and self._says_links):
+            return {}
+        links = self._named_links()
+        with_a_way = hosts_with_a_way(links, self._collection.destination)
+        return {
+            name: self.hours.why_never(name, links)
+            for name in names
+            if name in with_a_way and self.hours.opening_s(name, links) is None
+            if name not in self.hours.open_sources(links)
+        }
+
     def is_closed(self, name: str) -> bool:
         """Whether nothing can come from a host now, whatever way others might be to it."""
         if not self.hours:

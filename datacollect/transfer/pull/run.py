@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError, naming
+from datacollect.errors import ProblemError, StoreError, naming
 from datacollect.files.kinds import join
 from datacollect.files.memory import require_addresses
 from datacollect.files.with_units import DURATION, in_units
@@ -209,9 +209,9 @@ def pull(
                 collecting = Collecting(hosts, how, limits.held, in_slots, spools)
                 answer = collecting.run(plan_only=plan_only, verify=verify)
                 if happened is not None and answer.complete and not plan_only:
-                    happened.write()
+                    _write_happened(happened, tell)
                 came = sum(use.n_bytes for use in answer.routes)
-                answer = replace(answer, processor=own.use(came))
+                answer = replace(answer, processor=own.use(came), slot_s=slot_s)
                 if plan_only or not answer.routes:
                     return answer
                 return _held_to_its_word(answer, store.folder, written, collection, tell)
@@ -219,6 +219,14 @@ def pull(
             written.close()
     finally:
         gate.leave_last(store.close)
+
+
+def _write_happened(happened: Happened, tell: Callable[[str], None]) -> None:
+    try:
+        happened.write()
+    except StoreError as error:
+        # All that was to come is there: that it is not written down is no failure of the pull.
+        tell(f"note: what happened in which slot is not written down: {error}")
 
 
 def _in_slots(

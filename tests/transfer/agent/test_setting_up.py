@@ -47,6 +47,13 @@ def test_the_file_is_one_that_an_agent_reads_and_the_line_says_how_to_reach_it(h
     assert stat.S_IMODE((here / "S1.key.pem").stat().st_mode) == 0o600
 
 
+def test_tunnels_lead_to_the_services_that_were_named_for_the_collectors(here):
+    path, _ = set_up_agent(setting(serve=None, tunnel_to={"ssh": "127.0.0.1:22"}))
+    config = AgentConfig.from_file(path)
+    assert config.tunnel.to == {"ssh": ("127.0.0.1", 22)}
+    assert config.tunnel.users == {KEY.public}
+
+
 def test_the_same_again_changes_nothing(here):
     first = set_up_agent(setting())
     before = files(here)
@@ -87,6 +94,7 @@ def test_what_is_no_file_is_not_replaced_even_by_force(here, kind):
         ({"serve": None}, "serve and connect_to are both missing"),
         ({"connect_to": {"S1": "a.example:1"}}, "names this agent itself"),
         ({"connect_to": {"S2": "a.example"}}, "connect_to.S2 must be HOST:PORT"),
+        ({"tunnel_to": {"ssh": "22"}}, "tunnel.to.ssh must be HOST:PORT"),
         ({"connect_to": {"a b": "a.example:1"}}, "a name in connect_to"),
         ({"listen": "7443"}, "listen must be HOST:PORT"),
         ({"listen": "127.0.0.1:0"}, "port 0 is any free one, which nobody knows yet"),

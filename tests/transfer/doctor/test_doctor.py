@@ -26,8 +26,17 @@ from datacollect.transfer.doctor.patient import Patient
 from datacollect.transfer.pull.config.file import Collection
 
 CHECKS = [
-    *("keys", "ports", "other side", "fingerprints", "tickets", "listening", "dial back"),
-    *("clocks", "files", "room", "buffers", "congestion", "versions", "tests between hosts"),
+    *("keys", "ports", "other side", "fingerprints", "tickets", "served", "listening"),
+    *(
+        "dial back",
+        "clocks",
+        "files",
+        "room",
+        "buffers",
+        "congestion",
+        "versions",
+        "tests between hosts",
+    ),
 ]
 FACTS = {"format": "datacollect-agent-facts/1", "name": "S1", "version": "0", "serves": True}
 
@@ -144,6 +153,46 @@ def test_a_relay_dials_the_others_and_what_it_reaches_stops_nothing(tmp_path, ly
     )
     assert findings["other side", "S2, dialled by K"].level is Level.NOTE
     assert ("other side", "S1, dialled by K") not in findings
+
+
+def test_a_served_folder_that_is_gone_stops_a_pull_and_comes_first(tmp_path):
+    """The agent began with it; one that only relays stops a pull that wants it."""
+    write_private_key(tmp_path / "key", KEY)
+    serving = write_agent(tmp_path, "S1", serve="data")
+    with (
+        running(serving) as s1,
+        running(write_agent(tmp_path, "K", connect_to={"S1": s1.place})) as k,
+    ):
+        agents = {
+            each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+            for each in (s1, k)
+        }
+        tree = collection_of(tmp_path) | {"agents": agents, "sources": {"S1": {}, "K": {}}}
+        before = found(tmp_path, tree)
+        assert stops(before) == [("served", "folder of K")]
+        assert before["served", "folder of K"].remedy.endswith("or take K out of sources")
+        (tmp_path / "data").rmdir()
+        sick = Patient("c.toml", tmp_path, collection=Collection.from_dict(tree, tmp_path))
+        rows = examine(sick)
+    levels = [finding.level for _, finding in rows]
+    assert levels == sorted(levels, key=[Level.STOPS, Level.NOTE, Level.GOOD].index)
+    gone = {finding.what: finding for _, finding in rows}["folder of S1"]
+    assert "the folder that is served is lost" in gone.found
+    assert gone.remedy == "put it back on the host of S1, and restart the agent there"
+
+
+def test_a_way_over_a_relay_is_mended_where_it_is_broken(tmp_path, lying):
+    """S1 is away altogether, S2 from K alone."""
+    near = lying("S2")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    nobody = ("127.0.0.1", port)
+    relay = lying("K", connect_to={"S1": nobody, "S2": nobody})
+    tree = collection_of(tmp_path, near, relay)
+    tree["agents"]["S1"] = near.entry | {"url": f"https://127.0.0.1:{port}"}
+    findings = found(tmp_path, tree)
+    assert findings["other side", "S1, dialled by K"].remedy.startswith("start S1 on its host")
+    assert findings["other side", "S2, dialled by K"].remedy.startswith("S2 answers from here")
 
 
 # Hostile peers -------------------------------------------------------------------------------

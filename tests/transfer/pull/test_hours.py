@@ -298,3 +298,27 @@ def test_a_pull_that_would_need_a_store_at_a_relay_says_so_and_ends(tmp_path, co
             answer = dc.pull(collection_of(s, r, links=links), tmp_path / "into")
     assert not answer.complete
     assert "R would have to store data from" in answer.missing[0].why
+
+
+def test_the_last_link_to_open_says_how_long_a_plan_must_be():
+    """At noon K -> D opens at 22:00 for the first time; what is open is no opening."""
+    links = [link("S", "R", open="08:00-18:00"), link("R", "D", open="22:00-06:00")]
+    hours = hours_at("2026-11-23T12:00", links=links)
+    last, opens_s = hours.last_opening()
+    assert (last, opens_s - hours.now_s()) == (("R", "D"), 10 * 3600)
+    assert (
+        hours_at("2026-11-23T12:00", links=[link("S", "D", open="8:00-18:00")]).last_opening()
+        is None
+    )
+
+
+def test_ways_that_are_never_open_all_along_are_known_before_anything_opens(monkeypatch):
+    """By night no link is open; that S -> R and R -> D never overlap is so all the same."""
+    links = [link("S", "R", open="08:00-10:00"), link("R", "D", open="12:00-14:00")]
+    planner = Planner(Collection.from_dict(tree(links=[*links, link("T", "D")])), None)
+    at_s = datetime(2026, 11, 23, 3, tzinfo=ZURICH).timestamp()
+    monkeypatch.setattr(planner.hours, "now_s", lambda: at_s)
+    [(name, why)] = planner.never(["S", "T"]).items()
+    assert name == "S"
+    assert "S -> R and R -> D are never open at the same time" in why
+    assert "R would have to store data" in why

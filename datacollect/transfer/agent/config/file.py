@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
+from datacollect.files.refusals import refusal_of
 from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.transfer.agent.config.fields import AGENT, LIMITS, fields_for
 from datacollect.transfer.agent.config.tables import AGENT_TABLES, AgentPlaces
@@ -278,8 +279,14 @@ def _serve(
 
 def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
     """Return the folder that is served: one that is there, and holds none of the agent's files."""
-    serve = (folder / text).resolve()
-    if not serve.is_dir():
+    try:
+        serve = (folder / text).resolve()
+        is_there = serve.is_dir()
+    except OSError as error:
+        reason, remedy = refusal_of(error)
+        rule = f"must be a folder that can be looked at: {reason}"
+        raise wrong("serve", rule, text, remedy or "correct the path") from None
+    if not is_there:
         raise wrong("serve", "must be a folder that is there", text, "make it, or correct the path")
     _require_apart(serve, text, own)
     return serve

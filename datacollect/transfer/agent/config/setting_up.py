@@ -49,6 +49,8 @@ class AgentSetting:
     address : str or None
         ``HOST`` or ``HOST:PORT`` as collectors reach it. None: where it listens or, if it does so
         on all its addresses, the name that this host has.
+    tunnel_to : mapping
+        Services that the collectors' tunnels lead to, address by name.
     tables : mapping
         By name, what stands in tables that others bring.
     """
@@ -59,6 +61,7 @@ class AgentSetting:
     connect_to: Mapping[str, str] = field(default_factory=dict)
     listen: str = DEFAULT_LISTEN
     address: str | None = None
+    tunnel_to: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -103,11 +106,12 @@ def set_up_agent(
 
 
 def _text(setting: AgentSetting, path: Path) -> str:
+    collectors = list(dict.fromkeys(setting.collectors))
     rows: list[tuple[str, object]] = [
         ("format", AGENT_FORMAT),
         ("name", setting.name),
         ("listen", setting.listen),
-        ("collectors", list(dict.fromkeys(setting.collectors))),
+        ("collectors", collectors),
     ]
     if setting.serve is not None:
         serve = Path(setting.serve).resolve()
@@ -119,13 +123,18 @@ def _text(setting: AgentSetting, path: Path) -> str:
         rows.append(("serve", str(serve)))
     lines = [f"{key} = {toml_text(value)}" for key, value in rows]
     if setting.connect_to:
-        places = (
-            f"{toml_text(name)} = {toml_text(place)}" for name, place in setting.connect_to.items()
-        )
-        lines.append(f"connect_to = {{ {', '.join(places)} }}")
+        lines.append(f"connect_to = {_inline(setting.connect_to)}")
+    if setting.tunnel_to:
+        to = _inline(setting.tunnel_to)
+        lines += ["", "[tunnel]", f"users = {toml_text(collectors)}", f"to = {to}"]
     for name, table in setting.tables.items():
         lines += ["", f"[{name}]", *(f"{key} = {toml_text(value)}" for key, value in table.items())]
     return "\n".join([*lines, ""])
+
+
+def _inline(places: Mapping[str, str]) -> str:
+    rows = (f"{toml_text(name)} = {toml_text(place)}" for name, place in places.items())
+    return f"{{ {', '.join(rows)} }}"
 
 
 def _url(setting: AgentSetting) -> str:

@@ -1,6 +1,8 @@
 """Schedule of what pulls in slots have moved, over all their starts, which can be checked.
 
-Each move is a line of a file, with its time; from these the schedule is made when a start ends.
+Each move is a line of a file, with its time; from these the schedule is made when a start ends. It
+is noted before it counts anywhere else: whatever ends a start, nothing counts that is not noted,
+and of what was noted more often the last one happened.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import math
 import threading
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.durability import name_durably
 from datacollect.problem.problem import Problem
+from datacollect.transfer.store.state.failures import disk_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.slots.slot_planning import HopTask
 
 MOVES, PROBLEM, SCHEDULE = "slots.jsonl", "slots-problem.json", "slots-schedule.json"
-# What comes so early after a slot was sent in it.
+# What comes so early after a slot was sent in it, as a part of a slot.
 LATE_PART = 0.05
 
 
@@ -35,6 +39,11 @@ class Happened:
     folder : Path
         Of the state.
     slot_s : float
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or fails; so do all methods.
     """
 
     def __init__(self, folder: Path, slot_s: float) -> None:
@@ -49,11 +58,13 @@ class Happened:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         path = self._folder / MOVES
-        if not path.is_file():
-            return
-        with path.open(encoding="utf-8") as file:
+        with (
+            disk_errors(self._folder),
+            suppress(FileNotFoundError),
+            path.open(encoding="utf-8") as file,
+        ):
             for line in file:
-                if line.endswith("\n"):  # the last may be torn
+                with suppress(ValueError):  # it may be torn: by a full disk, or the end of a start
                     yield json.loads(line)
 
     def begins_s(self, now_s: float) -> float:
@@ -75,17 +86,19 @@ class Happened:
             "backlog_bytes": backlogs,
             "problem": problem.to_dict(),
         }
-        (self._folder / MOVES).write_text(json.dumps(self._head) + "\n", encoding="utf-8")
+        with disk_errors(self._folder):
+            (self._folder / MOVES).write_text(json.dumps(self._head), encoding="utf-8")
 
-    def moved(self, task: HopTask, piece: int, begun_s: float) -> None:
-        """Note that a hop has moved a piece, in a slot that began at an instant since 1970."""
+    def moved(self, task: HopTask, pieces: Iterable[int], begun_s: float) -> None:
+        """Note that a hop has moved pieces, in a slot that began at an instant since 1970."""
         work = self._work[task.source]
-        row = [
-            *(round(begun_s, 3), round(time.time(), 3), task.source, task.tail, task.head),
-            *(work.starts[piece], work.sizes[piece]),
-        ]
-        with self._lock, (self._folder / MOVES).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"move": row}) + "\n")
+        hop = [round(begun_s, 3), round(time.time(), 3), task.source, task.tail, task.head]
+        rows = [{"move": [*hop, work.starts[piece], work.sizes[piece]]} for piece in pieces]
+        # What is torn before it then ends with its line.
+        lines = "".join(f"\n{json.dumps(row)}" for row in rows)
+        path = self._folder / MOVES
+        with self._lock, disk_errors(self._folder), path.open("a", encoding="utf-8") as file:
+            file.write(lines)
 
     def write(self) -> None:
         """Write the problem and the schedule of all moves so far, where all has come."""
@@ -108,10 +121,11 @@ class Happened:
             "problem_sha256": problem.sha256,
             "transfers": transfers,
         }
-        for name, each in ((PROBLEM, problem.to_dict()), (SCHEDULE, tree)):
-            beside = self._folder / f"{name}.new"
-            beside.write_text(json.dumps(each, indent=1), encoding="utf-8")
-            name_durably(beside, self._folder / name)
+        with disk_errors(self._folder):
+            for name, each in ((PROBLEM, problem.to_dict()), (SCHEDULE, tree)):
+                beside = self._folder / f"{name}.new"
+                beside.write_text(json.dumps(each, indent=1), encoding="utf-8")
+                name_durably(beside, self._folder / name)
 
 
 def _transfers(
@@ -139,7 +153,7 @@ def _transfers(
         slot = slot_of(begun_s, time_s)
         if head != end:
             stored[source, offset, head] = slot
-        elif (source, offset) not in came:
+        else:
             slots = [slot]
             route: tuple[str, ...] = (tail, end)
             if tail != source and (source, offset, tail) in stored:

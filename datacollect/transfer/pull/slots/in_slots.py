@@ -21,8 +21,9 @@ from datacollect.errors import (
     RefusedError,
     StoreError,
 )
-from datacollect.net.fan_out import LOOK_S
+from datacollect.net.fan_out import LOOK_S, start_thread
 from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.pull.slots.happened import LATE_PART
 from datacollect.transfer.pull.slots.slot_planning import relays_in, slotted_plan, slotted_problem
 from datacollect.transfer.store.state.pieces import MOST_BYTES
 from datacollect.transfer.store.store import PieceKey
@@ -47,11 +48,13 @@ ORDER_PIECES, ORDER_BYTES, AHEAD = 64, 32 * 2**20, 8
 # A source is given up of which nothing has moved in so many slots that were planned for it, and for
 # longer than the patience with sources.
 MOST_TRIES = 5
-# A plan may begin in a slot of which no more than this part is over; what the last one took, and
-# more, is allowed for.
-LATE_PART, PLANNING_SPARE = 0.1, 1.5
+# Beside `LATE_PART`, after which a plan neither begins nor goes on in a slot: what the last plan
+# took, and more, is allowed for.
+PLANNING_SPARE = 1.5
 # A piece is given up whose answers were no good so often.
 MOST_PIECE_TRIES = 5
+# Plans of more slots take minutes, or all memory.
+MOST_SLOTS = 5000
 # What is kept outlasts the plan by so long.
 SPARE_S = 2 * 86_400.0
 NO_ROOM, CHANGED = 507, "(409)"
@@ -134,9 +137,13 @@ class InSlots:
         self._happened.planned(problem, _unix_s(begins_s), work)
         changed: set[str] = set()
         for slot, tasks in plan.tasks.items():
-            if not self._wait_until(begins_s + slot * self._slot_s, is_over):
+            slot_begins_s = begins_s + slot * self._slot_s
+            if not self._wait_until(slot_begins_s, is_over):
                 break
-            outcome = self._carry_out(tasks, begins_s + slot * self._slot_s, is_over)
+            # What came late into one slot must not leave in the same.
+            if time.monotonic() > slot_begins_s + LATE_PART * self._slot_s:
+                break
+            outcome = self._carry_out(tasks, slot_begins_s, is_over)
             changed |= outcome.changed
             if not outcome.is_as_planned:
                 break
@@ -147,16 +154,33 @@ class InSlots:
         self._require_slot()
         self._spools.look()
         self._spools.forget_unneeded({name: each.needed for name, each in work.items()})
-        self._plan(work, time.monotonic())
+        begins_s = time.monotonic()
+        found = self._plan(work, begins_s)
+        if found is not None:
+            self._use.waits = found[1].waits(_unix_s(begins_s))
 
     def _require_slot(self) -> None:
-        """Refuse slots in which nothing could be asked and answered."""
+        """Refuse slots in which nothing could be asked and answered, and too many of them."""
+        self._require_few()
         answers = {n: each.answer_s for n, each in self._hosts.network.known.items()}
         slowest = max(answers, key=answers.__getitem__, default=None)
         if slowest is not None and self._slot_s < answers[slowest]:
             raise ProblemError(
                 f"--slot must be at least a round trip, got {self._slot_s:g} s, and {slowest} "
                 f"answers after {answers[slowest]:.2g} s; take slots of several seconds"
+            )
+
+    def _require_few(self) -> None:
+        last = self._hours.last_opening()
+        if last is None:
+            return
+        (tail, head), opens_s = last
+        left_s = opens_s - self._hours.now_s()
+        if left_s > MOST_SLOTS * self._slot_s:
+            raise ProblemError(
+                f"--slot is too short, got {self._slot_s:g} s: {left_s / self._slot_s:.0f} slots "
+                f"pass until {tail} -> {head} opens at {self._hours.text(opens_s)}, and plans have "
+                f'at most {MOST_SLOTS}; take --slot "{math.ceil(left_s / MOST_SLOTS)} s" or longer'
             )
 
     def _next_boundary_s(self, after_s: float) -> float:
@@ -248,10 +272,11 @@ class InSlots:
                 for task in tasks
             ]
             for each in threads:
-                each.start()
+                start_thread(each)
             while any(each.is_alive() for each in threads):
                 self._hosts.look()
                 self._store.look()
+                slot.cut_stalled(self._hosts.collection.limits.patience_s)
                 for each in threads:
                     each.join(LOOK_S / len(threads))
         finally:
@@ -264,6 +289,8 @@ class InSlots:
     def _judge(self, tasks: Sequence[HopTask], slot: _Slot) -> SlotOutcome:
         """Count what has moved, and what has not and why; let relays forget what has come."""
         self._spools.came(slot.from_relays())
+        for relay in slot.stalled:
+            self._spools.note_stalled(relay)
         for hosts, n_bytes in slot.route_bytes.items():
             self._use.routes[hosts] += n_bytes
             self._use.route_sessions[hosts] = max(1, self._use.route_sessions[hosts])
@@ -320,7 +347,9 @@ class _Slot:
         self._ends_s, self._keep_s = ends_s, keep_s
         self._begun_s, self._is_pull_over = _unix_s(begins_s), is_over
         self._lock = threading.Lock()
-        self._to_abort: list[Callable[[], None]] = []
+        # What ends a hop, and when an answer to it has last come.
+        self._to_abort: dict[HopTask, Callable[[], None]] = {}
+        self._heard_s: dict[HopTask, float] = {}
         self._is_over = False
         self._recorded: set[PieceKey] = set()
         self._fetched: dict[PieceKey, str] = {}
@@ -330,6 +359,7 @@ class _Slot:
         self.no_good: dict[PieceKey, str] = {}
         self.changed: set[str] = set()
         self.without_room: set[str] = set()
+        self.stalled: set[str] = set()
         self.route_bytes: Counter[tuple[str, ...]] = Counter()
 
     @property
@@ -354,16 +384,42 @@ class _Slot:
         """Let whatever is under way fail."""
         with self._lock:
             self._is_over = True
-            to_abort, self._to_abort = self._to_abort, []
-        for abort in to_abort:
+            to_abort, self._to_abort = self._to_abort, {}
+        for abort in to_abort.values():
             abort()
 
-    def _abort_by(self, abort: Callable[[], None]) -> None:
+    def cut_stalled(self, patience_s: float) -> None:
+        """End hops to the destination of which, after the slot, nothing whole comes for so long.
+
+        Whoever sends a byte a second never times out. Orders to relays have a deadline.
+        """
+        now_s = time.monotonic()
+        if now_s < self._ends_s:
+            return
+        with self._lock:
+            stalled = [
+                task
+                for task in self._to_abort
+                if task.head == self._hosts.collection.destination
+                and now_s > self._heard_s[task] + patience_s
+            ]
+            to_abort = [self._to_abort.pop(task) for task in stalled]
+        for task, abort in zip(stalled, to_abort, strict=True):
+            self.why[task] = f"{task.tail}: no piece has come whole for {patience_s:g} s"
+            if task.tail != task.source and not self.moved[task]:
+                self.stalled.add(task.tail)
+            abort()
+
+    def _abort_by(self, task: HopTask, abort: Callable[[], None]) -> None:
         with self._lock:
             is_over = self._is_over
-            self._to_abort.append(abort)
+            self._to_abort[task], self._heard_s[task] = abort, time.monotonic()
         if is_over:
             abort()
+
+    def _heard(self, task: HopTask) -> None:
+        with self._lock:
+            self._heard_s[task] = time.monotonic()
 
     def move(self, task: HopTask) -> None:
         """Move the pieces of one hop; why not all of them have moved is noted."""
@@ -374,19 +430,24 @@ class _Slot:
                 self._fetch_from_source(task)
             else:
                 self._fetch_from_relay(task)
+            with self._lock:
+                self._to_abort.pop(task, None)
         except StoreError as error:
             self.failure = self.failure or error
         except (DatacollectError, OSError) as error:
-            self.why[task] = str(error)
+            self.why.setdefault(task, str(error))
             if isinstance(error, RefusedError) and error.status == NO_ROOM:
                 self.without_room.add(task.head)
 
-    def _count(self, task: HopTask, piece: int, hosts: tuple[str, ...], n_bytes: int) -> None:
+    def _note(self, task: HopTask, pieces: Sequence[int]) -> None:
+        """Note that pieces move, before they count as moved anywhere."""
+        self._happened.moved(task, pieces, self._begun_s)
+
+    def _count(self, task: HopTask, hosts: tuple[str, ...], n_bytes: int) -> None:
         with self._lock:
             self.moved[task] += 1
             if n_bytes:
                 self.route_bytes[hosts] += n_bytes
-        self._happened.moved(task, piece, self._begun_s)
 
     # To a relay -----------------------------------------------------------------------------------
 
@@ -394,17 +455,19 @@ class _Slot:
         sizes = self._hosts.store.layout(task.source).piece_bytes
         left = deque(task.pieces)
         with self._hosts.network.converse(task.head) as conversation:
-            self._abort_by(conversation.abort)
+            self._abort_by(task, conversation.abort)
             while left and self._is_time:
                 batch: list[int] = []
                 n_bytes = 0
                 while left and len(batch) < ORDER_PIECES and (not batch or n_bytes < ORDER_BYTES):
                     batch.append(left.popleft())
                     n_bytes += int(sizes[batch[-1]])
+                self._note(task, batch)
                 refused = self._spools.order(conversation, task.source, batch, self._keep_s)
-                for piece in batch:
-                    if piece not in refused:
-                        self._count(task, piece, (), 0)
+                kept = [piece for piece in batch if piece not in refused]
+                self._note(task, kept)  # now, which may be in the next slot
+                for _ in kept:
+                    self._count(task, (), 0)
                 if refused:
                     self._note_refused(task, refused)
 
@@ -423,7 +486,7 @@ class _Slot:
         asked: deque[KeptPiece] = deque()
         pacer = self._pacer_of((task.tail,))
         with self._hosts.network.converse(task.tail, pacer) as conversation:
-            self._abort_by(conversation.abort)
+            self._abort_by(task, conversation.abort)
             while asked or (left and self._is_time):
                 if left and len(asked) < AHEAD and self._is_time:
                     self._spools.request(conversation, left[0])
@@ -434,7 +497,9 @@ class _Slot:
                     data = self._spools.receive(conversation, each)
                 except RefusedError as error:
                     self.why[task] = str(error)
+                    self._heard(task)
                     continue
+                self._heard(task)
                 self._put(task, each.piece.index, data, each.relay)
 
     def _put(self, task: HopTask, piece: int, data: bytes, relay: str) -> None:
@@ -445,16 +510,17 @@ class _Slot:
         spans = [segment.span for segment in self._hosts.store.segments(key)]
         if sum(span.n_bytes for span in spans) != len(data):
             return  # some of its files are waited for no more
+        self._note(task, [piece])
         self._hosts.store.put(key, spans, memoryview(data), blake3(data).digest())
         self._fetched[key] = relay
-        self._count(task, piece, (task.source, task.tail, task.head), len(data))
+        self._count(task, (task.source, task.tail, task.head), len(data))
 
     # From a source --------------------------------------------------------------------------------
 
     def _fetch_from_source(self, task: HopTask) -> None:
         store, left = self._hosts.store, deque(task.pieces)
         peer = self._hosts.sources[task.source].open(())
-        self._abort_by(peer.abort)
+        self._abort_by(task, peer.abort)
         asked: deque[int] = deque()
         buffer = memoryview(bytearray(MOST_BYTES))
         try:
@@ -462,7 +528,8 @@ class _Slot:
                 if left and self._is_time:
                     segments = store.segments(PieceKey(task.source, left[0]))
                     if not segments:
-                        self._count(task, left.popleft(), (), 0)
+                        self._note(task, [left.popleft()])
+                        self._count(task, (), 0)
                         continue
                     if len(asked) < AHEAD and (not asked or peer.has_room(segments)):
                         peer.request(segments)
@@ -476,9 +543,11 @@ class _Slot:
         key = PieceKey(task.source, piece)
         spans = [segment.span for segment in self._hosts.store.segments(key)]
         answer = peer.receive(buffer)
+        self._heard(task)
         if answer.verdict is Verdict.VERIFIED:
+            self._note(task, [piece])
             self._hosts.store.put(key, spans, buffer[: answer.n_bytes], answer.digest)
-            self._count(task, piece, (task.source, task.head), answer.n_bytes)
+            self._count(task, (task.source, task.head), answer.n_bytes)
             return
         self.why[task] = answer.why or answer.verdict.value
         self.no_good[key] = self.why[task]

@@ -19,6 +19,7 @@ from datacollect.methods.timing.slots import (
 from datacollect.problem.problem import Problem
 from datacollect.problem.windows import window_text
 from datacollect.schedule.data.transfers import Transfers
+from datacollect.transfer.pull.answer import Wait
 from datacollect.transfer.pull.planning import given, says_links, there
 
 if TYPE_CHECKING:
@@ -69,6 +70,32 @@ class SlotPlan:
 
     schedule: Schedule
     tasks: dict[int, list[HopTask]]
+
+    def waits(self, begins_s: float) -> tuple[Wait, ...]:
+        """Return what waits where, and how long, by a plan that begins at an instant since 1970."""
+        found: dict[tuple[str, str], Wait] = {}
+        columns = self.schedule.columns
+        rows = zip(
+            *(each.tolist() for each in (columns.route, columns.hop, columns.n_bytes)),
+            *(each.tolist() for each in (columns.start_s, columns.finish_s)),
+            strict=True,
+        )
+        for number, hop, n_bytes, start_s, finish_s in rows:
+            route = self.schedule.routes[number]
+            tail, head = route.hosts[hop : hop + 2]
+            # What is stored, and what was stored before and leaves.
+            leaves = tail != route.source
+            name = route.source, tail if leaves else head
+            if not leaves and hop == len(route.hosts) - 2:
+                continue
+            wait = found.get(name, Wait(*name, 0, begins_s if leaves else math.inf, 0.0))
+            found[name] = Wait(
+                *name,
+                wait.n_bytes + (n_bytes if leaves else 0),
+                wait.from_s if leaves else min(wait.from_s, begins_s + start_s),
+                max(wait.until_s, begins_s + finish_s) if leaves else wait.until_s,
+            )
+        return tuple(found[name] for name in sorted(found))
 
 
 def require_links(collection: Collection) -> None:

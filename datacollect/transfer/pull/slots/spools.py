@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import DatacollectError, RefusedError, TransferError
@@ -36,6 +36,8 @@ NO_KEY = "(428)"
 GONE = 404
 # A relay's list has no more pages: whoever goes on for ever is not listened to.
 MOST_PAGES = 1000
+# A relay is not counted on any more of which so many slots have brought nothing but a few bytes.
+MOST_STALLS = 2
 
 
 class KeptPiece(NamedTuple):
@@ -62,7 +64,7 @@ class Spools:
     kept : dict of str to dict of int to KeptPiece
         By source and number of the piece.
     distrusted : set of str
-        Relays that have given what was not sealed so.
+        Relays that have given what was not sealed so, or hold back what they keep.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Spools:
         self._fingerprints: dict[str, str] = {}
         self.kept: defaultdict[str, dict[int, KeptPiece]] = defaultdict(dict)
         self.distrusted: set[str] = set()
+        self._n_stalls: Counter[str] = Counter()
 
     def relays(self) -> set[str]:
         """Return the agents that keep pieces, of those that are known."""
@@ -263,6 +266,21 @@ class Spools:
                     f"kept at {relay}"
                 )
             raise
+
+    def note_stalled(self, relay: str) -> None:
+        """Count a slot in which a relay has given no piece, though it did not stop sending."""
+        self._n_stalls[relay] += 1
+        if self._n_stalls[relay] < MOST_STALLS or relay in self.distrusted:
+            return
+        with self._lock:
+            self.distrusted.add(relay)
+            for source, of in self.kept.items():
+                self.kept[source] = {i: each for i, each in of.items() if each.relay != relay}
+        self._log.write("spool stalls", host=relay)
+        self._report(
+            f"note: {relay} sends what it keeps too slowly for a piece to come whole: all is "
+            f"fetched from its source, and nothing more is kept at {relay}"
+        )
 
     def _forget(self, kept: KeptPiece) -> None:
         """Count a piece as kept no more."""

@@ -6,6 +6,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.methods.planning_options import PlanningOptions
+from datacollect.transfer.pull.answer import Wait
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.open_hours import OpenHours
@@ -79,3 +80,15 @@ def test_little_room_at_the_relay_is_kept_to():
     """Room for 300 bytes a night: the rest would have to come the next nights."""
     plan = planned(rooms={"K": 300.0}, slot_s=60.0)
     assert max(plan.schedule.peak_storage_bytes.values()) <= 300
+
+
+def test_what_waits_where_is_known_from_the_plan():
+    """1000 bytes are stored from noon on; K -> D takes them until 12:10:20."""
+    begins_s = NOON.timestamp()
+    assert planned().waits(begins_s) == (Wait("S", "K", 1000, begins_s, begins_s + 620),)
+
+
+def test_what_waits_already_waits_from_now_on():
+    work = SourceWork(ALL.starts, ALL.sizes, frozenset(range(4)))
+    plan = planned(work, {"S": dict.fromkeys(range(4), "K")})
+    assert plan.waits(0.0) == (Wait("S", "K", 400, 0.0, 610.0),)
