@@ -77,3 +77,9 @@ def plan(
         from datacollect.commands.answers import show_plan
 
         show_plan(schedule, output, money, problem, found, certainty)
+        if output is not None:
+            from datacollect.commands.console import note_text
+            from datacollect.commands.plan_for_scripts import needs_of_scripts
+
+            for text in needs_of_scripts(problem, schedule):
+                note_text(f"note: {text}")

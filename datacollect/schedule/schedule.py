@@ -67,6 +67,8 @@ class Schedule(ScheduleContents):
         What it was planned to end by; None: as soon as possible.
     most_by_s : float or None
         By when as much as possible was to have arrived.
+    margin_s : float or None
+        How long before windows close, and before the deadline, it is through with them.
     turns : Turns or None
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None

@@ -126,6 +126,13 @@ SCHEDULE = Document(
             "By when as much as possible was to have arrived, in seconds; null: nothing was asked.",
             nullable=True,
         ),
+        Field(
+            "margin_s",
+            Number("seconds", positive=True),
+            "So long before windows close, and before the deadline, it is through with them, in "
+            "seconds; null: no time.",
+            nullable=True,
+        ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),
         Field(
             "hysteresis",
