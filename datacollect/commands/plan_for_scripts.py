@@ -14,7 +14,13 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, SolverError
 from datacollect.exports.fitting import RefusedScripts
-from datacollect.exports.missed import closes_after, margin_s, margin_text, window_owner
+from datacollect.exports.missed import (
+    LEFT_OVER,
+    closes_after,
+    margin_s,
+    margin_text,
+    window_owner,
+)
 from datacollect.methods.choice import options_like
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.keeping import passed_bytes
@@ -26,9 +32,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# After so many plans none holds. A margin that was too short is made as much longer.
-MOST_TRIES = 4
-LONGER = 1.5
+# After so many plans none holds.
+MOST_TRIES = 5
 
 # What ends within this part of the makespan before a window closes uses it to its end.
 NEAR = 0.005
@@ -61,10 +66,11 @@ def remedy_that_holds(
     options = _asked(schedule)
     if options is None:
         return None
-    why: RefusedScripts | None = refused
+    tries = _more_careful(options, refused)
     for _ in range(MOST_TRIES):
-        if why is not None:
-            options = _more_careful(options, why)
+        if not tries:
+            break
+        options = tries.pop(0)
         asked = options
         try:
             listed, found = planned_to_the_end(
@@ -74,30 +80,28 @@ def remedy_that_holds(
             )
             write(listed, found)
         except RefusedScripts as error:
-            why = error
+            tries = _more_careful(options, error)
         except (InfeasibleError, ProblemError, SolverError):
-            return None
+            continue  # with a shorter margin there may be a plan
         else:
             return shlex.join(_command(problem, options, files))
     return None
 
 
 def needs_of_scripts(problem: Problem, schedule: Schedule) -> list[str]:
-    """Return what scripts need of a plan that it has not: room at relays, time before windows close.
+    """Return what scripts need that a plan has not: room at relays, time before windows close.
 
     Only of plans by coordinated, which can have both.
     """
     if not isinstance(options_like(schedule), CoordinatedOptions):
         return []
-    found = []
     over = passed_bytes(problem, schedule) > problem.storage_bytes
     over[problem.destination_index] = False
-    for host in np.flatnonzero(over).tolist()[:1]:
-        found.append(
-            f"relays delete nothing that scripts have them forward, and "
-            f"{problem.names[host]!r} has no room for all of it: for scripts plan with "
-            "--keep-relayed"
-        )
+    found = [
+        f"relays delete nothing that scripts have them forward, and {problem.names[host]!r} has "
+        "no room for all of it: for scripts plan with --keep-relayed"
+        for host in np.flatnonzero(over).tolist()[:1]
+    ]
     if schedule.margin_s is None and (whose := _used_to_the_end(problem, schedule)):
         found.append(
             f"the window of {whose} is used to its end, and scripts are somewhat later than "
@@ -136,11 +140,13 @@ def _asked(schedule: Schedule) -> CoordinatedOptions | None:
     return CoordinatedOptions(deadline_s=schedule.deadline_s)
 
 
-def _more_careful(options: CoordinatedOptions, refused: RefusedScripts) -> CoordinatedOptions:
+def _more_careful(options: CoordinatedOptions, refused: RefusedScripts) -> list[CoordinatedOptions]:
+    """Return what to ask for instead, the first that leaves time over."""
     if refused.late_s is None:
-        return replace(options, keep_relayed=True)
-    longer_s = margin_s((options.margin_s or 0.0) * LONGER + refused.late_s)
-    return replace(options, margin_s=float(longer_s))
+        return [] if options.keep_relayed else [replace(options, keep_relayed=True)]
+    needed_s = (options.margin_s or 0.0) + refused.late_s
+    margins_s = dict.fromkeys((margin_s(needed_s), margin_s(needed_s / LEFT_OVER)))
+    return [replace(options, margin_s=float(each)) for each in margins_s]
 
 
 def _command(problem: Problem, options: CoordinatedOptions, files: tuple[str, str]) -> list[str]:

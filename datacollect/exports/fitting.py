@@ -223,10 +223,7 @@ class _Search:
         missed = missed_window(self.problem, found.jobs.jobs, timed=self.file_format.is_timed)
         if missed is not None:
             late_s = missed.late_s
-            ends = "never ends"
-            if math.isfinite(found.with_requests_s):
-                ends = f"ends at {instant_text(found.with_requests_s, clock)}"
-            what = f"{missed.text(self.problem)}: it {ends}, after {deadline}"
+            what = f"{missed.text(self.problem)}: it ends after {deadline}"
         else:
             ends_s, besides = found.makespan_s, ""
             if ends_s <= deadline_s * (1 + SAME_INSTANT):

@@ -120,10 +120,12 @@ def missed_window(
 
 def _held_open(problem: Problem) -> Problem:
     """Return the problem in which what closes goes on as it was."""
-    names = ("bandwidth_bytes_per_s", "uplink_bytes_per_s", "downlink_bytes_per_s")
-    rates = [_as_before(getattr(problem, name)) for name in names]
     # No hours that recur: what is asked for is listed.
-    return problem.replace(**dict(zip(names, rates, strict=True)))  # type: ignore[misc]
+    return problem.replace(
+        bandwidth_bytes_per_s=_as_before(problem.bandwidth_bytes_per_s),
+        uplink_bytes_per_s=_as_before(problem.uplink_bytes_per_s),
+        downlink_bytes_per_s=_as_before(problem.downlink_bytes_per_s),
+    )
 
 
 def _as_before(rates: FloatArray) -> FloatArray:
@@ -165,7 +167,9 @@ def window_owner(problem: Problem, link: tuple[str, str], closes_s: float) -> st
     """Return whose window closes at an instant: a host's where the problem says so, or a link's."""
     tail, head = link
     daily, clock = problem.daily, problem.clock
-    for limit in daily.windows if daily is not None and clock is not None else ():
+    if daily is None or clock is None:
+        return f"the link {tail!r} -> {head!r}"
+    for limit in daily.windows:
         if (limit.from_host or tail, limit.to_host or head) != (tail, head):
             continue
         ends_s = [end for _, end in spans_s(limit.windows, clock, closes_s + 1)]

@@ -189,27 +189,35 @@ def test_what_a_relay_holds_of_others_takes_up_room():
     assert SIZE <= stored_bytes(held, found.jobs)["K"] <= 120_000 * MB
 
 
+def full_window():
+    """Plan 297 MB at 1 MB/s until 300 s, when all closes: pieces of 2 MiB or less are all late."""
+    rate = [1.0 * MB, 0.0, 1.0 * MB]
+    hosts = [dc.Host("S", 297 * MB), dc.Host("K"), dc.Host("D")]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
+    files = {"S": Files(("a.tar",), np.array([297 * MB]), ("",))}
+    return dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 300.0, 3000.0]), files
+
+
+@pytest.mark.slow
 def test_the_window_that_is_missed_is_named_and_a_margin_that_helps():
-    """99.8 GB at 10 MB/s fill the window but for 20 s; each of some 100 requests takes half one."""
-    problem = line().replace(backlog_bytes=[99_800 * MB, 0, 0])
-    files = {"S": Files(("a.tar",), np.array([problem.total_bytes]), ("",))}
-    plan = dc.coordinated(problem, chunk_s=10.0, deadline_s=10_000.0)
+    """142 requests or more of half a second: over a minute late."""
+    problem, files = full_window()
+    plan = dc.coordinated(problem, deadline_s=300.0)
     with pytest.raises(RefusedScripts) as refused:
         export(problem, plan, files, "curl", ADDRESSES)
-    assert "misses the window of the link 'S' -> 'K' that closes at 10000 s by" in refused.value.what
-    assert "and waits until 100000 s" in refused.value.what
-    assert 0 < refused.value.late_s < 300
+    said = refused.value.what
+    assert "misses the window of the link 'S' -> 'K' that closes at 300 s by" in said
+    assert "and waits until 3000 s: it ends after the plan's deadline, 300 s" in said
+    assert 15 < refused.value.late_s < 120
     assert re.search("; plan with --margin '[1-9]+ min', which ends", str(refused.value))
 
 
+@pytest.mark.slow
 def test_without_a_deadline_what_misses_a_window_is_said():
-    problem = line().replace(backlog_bytes=[99_800 * MB, 0, 0])
-    files = {"S": Files(("a.tar",), np.array([problem.total_bytes]), ("",))}
-    found = export(problem, dc.coordinated(problem, chunk_s=10.0), files, "curl", ADDRESSES)
-    assert found.with_requests_s > 100_000
+    problem, files = full_window()
+    found = export(problem, dc.coordinated(problem), files, "curl", ADDRESSES)
+    assert found.with_requests_s > 3000
     assert re.search("misses the window .* plan with --margin '.*' if", " ".join(found.notes))
-    in_time = dc.coordinated(problem.replace(backlog_bytes=[SIZE, 0, 0]), chunk_s=10.0)
-    assert "window" not in " ".join(written(line(), in_time).notes)
 
 
 def test_windows_are_named_by_their_host():

@@ -208,7 +208,7 @@ def _judged(problem: Problem, options: CoordinatedOptions) -> Schedule:
 
 
 def _before_margin(options: CoordinatedOptions) -> CoordinatedOptions:
-    """Return the options of what is planned with a margin: without it, and by an earlier deadline."""
+    """Return options without the margin, by a deadline that is earlier by it."""
     assert options.margin_s is not None
     require_positive(margin_s=options.margin_s)
     if options.connections is not None:

@@ -107,10 +107,10 @@ def passed_bytes(problem: Problem, schedule: Schedule) -> FloatArray:
     index = problem.host_index
     first_hop = np.cumsum([0, *(route.n_hops for route in schedule.routes)])
     heads = np.array([index[head] for route in schedule.routes for head in route.hosts[1:]], int)
-    passed: FloatArray = np.bincount(
+    passed = np.bincount(
         heads[first_hop[columns.route] + columns.hop], columns.n_bytes, minlength=problem.n_hosts
     )
-    return passed
+    return passed.astype(float)
 
 
 def _limited(problem: Problem, room: FloatArray, length_s: float) -> Problem:

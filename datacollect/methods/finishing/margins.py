@@ -86,7 +86,7 @@ def with_margin(problem: Problem, margin_s: float) -> Problem:
 
 def _least(rates: FloatArray, first: IntArray, last: IntArray) -> FloatArray:
     """Return the least of some rows, by column, for each of several ranges of rows."""
-    rows = [rates[a : z + 1].min(axis=0) for a, z in zip(first.tolist(), last.tolist())]
+    rows = [rates[a : z + 1].min(axis=0) for a, z in zip(first, last, strict=True)]
     return np.array(rows).reshape(len(first), rates.shape[1])
 
 

@@ -53,6 +53,7 @@ class ScheduleContents:
     hosts: tuple[str, ...] = ()
     cautious: bool = False
     margin_s: float | None = None
+    starts_at: str | None = None
 
 
 class _ScheduleWords(TypedDict, total=False):
@@ -67,6 +68,7 @@ class _ScheduleWords(TypedDict, total=False):
     most_transfers: int | None
     connections: int | None
     cautious: bool
+    starts_at: str | None
 
 
 class ScheduleRemarks(_ScheduleWords, total=False):
