@@ -53,7 +53,7 @@ def test_the_deadline_has_the_margin_and_stays_what_it_was():
     plan = dc.coordinated(problem, deadline_s=900, margin_s=60)
     assert plan.makespan_s <= 840.0
     assert plan.deadline_s == 900.0
-    with pytest.raises(dc.InfeasibleError, match="cannot be met.*planned with a margin of 2 min"):
+    with pytest.raises(dc.InfeasibleError, match=r"cannot be met.*planned with a margin of 2"):
         dc.coordinated(problem, deadline_s=900, margin_s=120)
     with pytest.raises(dc.ProblemError, match="margin_s must be less than deadline_s, 900, got 9"):
         dc.coordinated(problem, deadline_s=900, margin_s=900)
