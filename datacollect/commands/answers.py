@@ -143,6 +143,7 @@ def show_assumptions(schedule: Schedule) -> None:
     found = schedule.assumptions
     if found is not None and found.matter:
         emit_text(" ".join(found.lines))
+        emit_text(found.advice)
 
 
 def _show_missing(missing: list[str]) -> None:
