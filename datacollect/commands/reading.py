@@ -43,7 +43,7 @@ def read_problem(path: str, start: str | None = None) -> Problem:
         return Problem.from_dict(tree, folder)
 
     with working(f"reading {document_name(path)}"), while_reading():
-        return PROBLEM.from_file(path, starting)
+        return Problem.from_file(path) if start is None else PROBLEM.from_file(path, starting)
 
 
 def read_schedule(path: str) -> Schedule:
