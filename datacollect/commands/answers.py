@@ -57,6 +57,8 @@ def show_plan(
         total = format_bytes(problem.total_bytes)
         by = duration_or_instant(schedule.most_by_s, problem.clock)
         facts.insert(2, ("by then", f"{there} of {total}, by {by}"))
+    if schedule.starts_at is not None and problem.clock is not None:
+        facts.insert(1, ("begins", problem.clock.text(0)))
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.connections is not None:
@@ -141,6 +143,7 @@ def show_assumptions(schedule: Schedule) -> None:
     found = schedule.assumptions
     if found is not None and found.matter:
         emit_text(" ".join(found.lines))
+        emit_text(found.advice)
 
 
 def _show_missing(missing: list[str]) -> None:

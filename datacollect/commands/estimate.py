@@ -15,6 +15,7 @@ import typer
 from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.instants import start_text
 from datacollect.commands.named_entries import listing
 from datacollect.commands.options import Force, Json, Names, Output, names_by_address, require_new
 from datacollect.commands.problem_options import (
@@ -22,7 +23,6 @@ from datacollect.commands.problem_options import (
     Backlogs,
     Start,
     backlogs_by_host,
-    start_text,
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from datacollect.commands.console import note_text
 from datacollect.commands.conversion import number_in
 from datacollect.errors import ProblemError
-from datacollect.files.clock_times import is_clock_time
+from datacollect.files.clock_times import is_clock_time, is_hour
 from datacollect.files.spoken_times import counts_from_today, is_spoken_time, spoken_time
 from datacollect.files.units import counted
 
@@ -22,7 +22,9 @@ LOCAL_TIME = Path("/etc/localtime")
 
 def now() -> datetime:
     """Return the present, to the second; tests put another in its place."""
-    return datetime.now(UTC).replace(microsecond=0)
+    from datacollect.files.clock import present
+
+    return present()
 
 
 def is_instant(text: str) -> bool:
@@ -84,6 +86,32 @@ def in_clocks_words(text: str, after: datetime, zone: tzinfo) -> str:
     if not is_spoken_time(text):
         return text
     return spoken_time(text, now().astimezone(zone), after.astimezone(zone)).isoformat()
+
+
+def start_text(given: str | None, timezone: str | tzinfo) -> str:
+    """Return what clocks of a zone show at 0 s; by default at the last whole minute.
+
+    Parameters
+    ----------
+    given : str or None
+        A clock time, an hour of the day, or as people say it.
+    timezone : str or tzinfo
+        By its name, or as it is.
+    """
+    from datacollect.files.clock import Clock, local_instant, parsed, zone_of
+
+    zone = zone_of(timezone) if isinstance(timezone, str) else timezone
+    present = now().astimezone(zone)
+    if given is None:
+        return present.replace(second=0).isoformat()
+    given = in_clocks_words(given, present, zone)
+    if is_hour(given):
+        clock = Clock(present, zone)
+        return clock.iso(clock.seconds(given, "--start"))
+    instant = parsed(given, "--start")
+    if instant.tzinfo is None:
+        instant = local_instant(instant, zone, "--start")
+    return Clock.of(instant, None, "--start").start.astimezone(zone).isoformat()
 
 
 def local_zone() -> tzinfo:

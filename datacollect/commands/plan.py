@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from datacollect.commands.certainty import certainty_asked, require_drawn
 from datacollect.commands.console import emit_json, working
@@ -21,6 +23,15 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import clock_times, read_problem
 
+PlanStart = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="WHEN",
+        help='Clock time of 0 s, instead of what the problem says, such as 20:00 or "Sun 20:00".',
+    ),
+]
+
 
 @taking("plan", after="method")
 def plan(
@@ -29,6 +40,7 @@ def plan(
     samples: Samples = None,
     scenarios: Scenarios = None,
     seed: Seed = None,
+    start: PlanStart = None,
     output: ScheduleOutput = None,
     force: Force = False,
     as_json: Json = False,
@@ -44,7 +56,7 @@ def plan(
     require_schedule_name(output)
     require_kept(output, problem_file)
     require_new(output, force=force)
-    problem = read_problem(problem_file)
+    problem = read_problem(problem_file, start)
     options = options_asked(method, given, problem)
     with working("planning"):
         problem, schedule = planned_to_the_end(
@@ -53,6 +65,10 @@ def plan(
             # Until a deadline there may be a cheaper plan than one that ends with what is listed.
             lambda found: max(found.makespan_s, found.deadline_s or 0.0),
         )
+    clock = problem.clock
+    if clock is not None and (clock.is_next or start is not None):
+        # Whoever reads both later is to count from the same instant.
+        schedule = schedule.replace(starts_at=clock.iso(0))
     certainty = certainty_asked(problem, schedule, samples, scenarios, seed)
     if output is not None:
         schedule.to_file(output)
@@ -77,3 +93,9 @@ def plan(
         from datacollect.commands.answers import show_plan
 
         show_plan(schedule, output, money, problem, found, certainty)
+        if output is not None:
+            from datacollect.commands.console import note_text
+            from datacollect.commands.plan_for_scripts import needs_of_scripts
+
+            for text in needs_of_scripts(problem, schedule):
+                note_text(f"note: {text}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.conversion import number_in
-from datacollect.commands.instants import in_clocks_words, now
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
@@ -55,22 +54,3 @@ def backlogs_by_host(given: Sequence[str] | None, names: Sequence[str]) -> dict[
             )
         backlogs[host] = Whole("bytes").read(number_in(amount), f"--backlog {host}")
     return backlogs
-
-
-def start_text(given: str | None, timezone: str) -> str:
-    """Return what clocks of a zone show at 0 s; by default at the last whole minute."""
-    from datacollect.files.clock import Clock, parsed, zone_of
-    from datacollect.files.clock_times import is_hour
-
-    zone = zone_of(timezone)
-    present = now().astimezone(zone)
-    if given is None:
-        return present.replace(second=0).isoformat()
-    given = in_clocks_words(given, present, zone)
-    if is_hour(given):
-        clock = Clock(present, zone)
-        return clock.iso(clock.seconds(given, "--start"))
-    # An offset says the instant by itself; files want that of their zone.
-    is_local = parsed(given, "--start").tzinfo is None
-    start = Clock.of(given, timezone if is_local else None, "--start").start
-    return start.astimezone(zone).isoformat()

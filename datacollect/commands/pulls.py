@@ -13,13 +13,13 @@ from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import named_in, own_options
 from datacollect.commands.options import Force, Json, ProblemFile, ScheduleFile, require_new
 from datacollect.commands.reading import clock_times, read_both
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.exports.formats import EXPORTS
 from datacollect.files.documents import not_made
 from datacollect.files.kinds import Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.exports.export import Export
     from datacollect.exports.formats import ExportFormat
@@ -144,16 +144,20 @@ def pulls(
             example=file_format.example,
             keeper=file_format.keeper,
         )
-        found = export(
-            problem,
-            schedule,
-            manifest,
-            kind,
-            templates,
-            manifest_name=name,
-            piece_bytes=None if piece_bytes is None else int(piece_bytes),
-            options=options,
-        )
+
+        def scripts(problem: Problem, schedule: Schedule) -> Export:
+            return export(
+                problem,
+                schedule,
+                manifest,
+                kind,
+                templates,
+                manifest_name=name,
+                piece_bytes=None if piece_bytes is None else int(piece_bytes),
+                options=options,
+            )
+
+        found = _written_or_refused(scripts, problem, schedule, (problem_file, schedule_file))
     texts = _texts_of(found, host, kind)
     if output is None:
         emit(texts[""].removesuffix("\n"))
@@ -177,6 +181,30 @@ def pulls(
         )
     else:
         _show(found, texts, problem, schedule, file_format, output)
+
+
+def _written_or_refused(
+    scripts: Callable[[Problem, Schedule], Export],
+    problem: Problem,
+    schedule: Schedule,
+    files: tuple[str, str],
+) -> Export:
+    """Write scripts; where their plan cannot be kept, name the command that makes one that can."""
+    from datacollect.exports.fitting import RefusedScripts
+
+    try:
+        return scripts(problem, schedule)
+    except RefusedScripts as refused:
+        if refused.is_of_format:
+            raise
+        with working("looking for a plan that scripts can keep"):
+            from datacollect.commands.plan_for_scripts import remedy_that_holds
+
+            command = remedy_that_holds(problem, schedule, refused, scripts, files)
+        if command is None:
+            raise
+        remedy = f"plan so that scripts keep it: {command}"
+        raise InfeasibleError(f"{refused.what}; {remedy}", refused.hosts) from None
 
 
 def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_json: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.commands.console import emit, note, working
+from datacollect.commands.instants import local_zone, start_text
 from datacollect.commands.next_steps import while_reading
 from datacollect.commands.options import require_one_standard_input
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -17,13 +20,30 @@ if TYPE_CHECKING:
 FURTHER = 12
 
 
-def read_problem(path: str) -> Problem:
-    """Read a problem, showing that something is going on."""
+def read_problem(path: str, start: str | None = None) -> Problem:
+    """Read a problem, showing that something is going on.
+
+    Parameters
+    ----------
+    path : str
+    start : str, optional
+        When it starts, instead of what it says: a clock time, or as people say it.
+    """
     from datacollect.files.documents import document_name
+    from datacollect.problem.fields import PROBLEM
     from datacollect.problem.problem import Problem
 
+    def starting(tree: Any, folder: Path) -> Problem:
+        if start is not None and isinstance(tree, dict):
+            zone = tree.get("timezone")
+            tree = {
+                **tree,
+                "start": start_text(start, zone if isinstance(zone, str) else local_zone()),
+            }
+        return Problem.from_dict(tree, folder)
+
     with working(f"reading {document_name(path)}"), while_reading():
-        return Problem.from_file(path)
+        return Problem.from_file(path) if start is None else PROBLEM.from_file(path, starting)
 
 
 def read_schedule(path: str) -> Schedule:
@@ -38,8 +58,8 @@ def read_schedule(path: str) -> Schedule:
 def read_both(problem_file: str, schedule_file: str) -> tuple[Problem, Schedule]:
     """Read a problem and a schedule; note where they do not belong together."""
     require_one_standard_input({"PROBLEM": problem_file, "SCHEDULE": schedule_file})
-    problem, schedule = read_problem(problem_file), read_schedule(schedule_file)
-    problem = planned_problem(problem, schedule)
+    schedule = read_schedule(schedule_file)
+    problem = planned_problem(read_problem(problem_file, schedule.starts_at), schedule)
     note_another_problem(problem, schedule)
     return problem, schedule
 

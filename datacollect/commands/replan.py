@@ -150,7 +150,7 @@ def _read(
     from datacollect.schedule.progress import Progress, remaining_problem
 
     plan = read_schedule(schedule_file)
-    problem = planned_problem(read_problem(problem_file), plan)
+    problem = planned_problem(read_problem(problem_file, plan.starts_at), plan)
     with working(f"reading {document_name(progress_file)}"):
         progress = Progress.from_file(progress_file, problem)
         with naming(document_name(progress_file)):

@@ -16,6 +16,7 @@ cause       the plan ends later since
 `drain`     pipelines drain before bandwidths change
 `deadline`  it was planned to end by a deadline, and saves something by that
 `derate`    it was planned on a part of all links' bandwidths
+`margin`    it is through with windows, and ends before the deadline, by a margin
 `transfers` hosts send and receive a limited number of transfers at once
 `other`     of something else, which the text says
 =========== ==========================================================================

@@ -97,6 +97,7 @@ def _plan_lines(plan: PlanExplanation, lower_bound_s: float, clock: Clock | None
     yield from _wrapped(f"{text}.", "")
     if plan.assumptions is not None and plan.assumptions.matter:
         yield from _wrapped(" ".join(plan.assumptions.lines), "")
+        yield from _wrapped(plan.assumptions.advice, "")
     for part in plan.parts:
         yield from _wrapped(f"{part.cause}: {format_duration(part.seconds)}, {part.text}", "  ")
     if plan.deadline is not None:

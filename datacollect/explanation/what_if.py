@@ -103,6 +103,10 @@ class WhatIf:
             return "transfers", text
         if derate is not None and derate != NOT_DERATED:
             return "derate", f"it was planned on {derate:.3g} of all links' bandwidths"
+        margin_s = self._asked("margin_s")
+        if margin_s is not None:
+            text = f"it is through with windows and deadlines {format_duration(margin_s)} early"
+            return "margin", text
         return None
 
     @cached_property
@@ -111,7 +115,9 @@ class WhatIf:
         if self._asked("most_transfers") is not None:
             # The chunk was chosen for short pieces of time; without them another is.
             return _planned(self.problem, _with(self.options, most_transfers=None, chunk_s=None))
-        return _planned(self.problem, _with(self.options, derate=NOT_DERATED))
+        if self._asked("derate") not in (None, NOT_DERATED):
+            return _planned(self.problem, _with(self.options, derate=NOT_DERATED))
+        return _planned(self.problem, _with(self.options, margin_s=None))
 
     @cached_property
     def at_once(self) -> Schedule | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.exports.fitting import fitted
+from datacollect.exports.fitting import ends_near, fitted
 from datacollect.exports.formats import EXPORTS, ToWrite
+from datacollect.exports.missed import margin_s, margin_text, missed_window
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.problem.manifest import require_fit
 from datacollect.schedule.data.belonging import require_belonging
@@ -14,6 +15,7 @@ from datacollect.schedule.data.belonging import require_belonging
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.exports.fitting import Fitted
     from datacollect.exports.formats import ExportFormat
     from datacollect.exports.jobs import Jobs
     from datacollect.exports.templates import Templates
@@ -97,7 +99,10 @@ def export(
     found = fitted(problem, schedule, manifest, file_format, piece_bytes)
     jobs, finish_s = found.jobs, found.finish_s
     address = _checked_addresses(templates, file_format)
-    notes = _notes(schedule, jobs, file_format)
+    notes = (
+        *_notes(schedule, jobs, file_format),
+        *_about_windows(problem, schedule, found, file_format),
+    )
     given = ToWrite(
         problem, schedule, manifest, jobs, finish_s.tolist(), templates, address, options or {}
     )
@@ -140,6 +145,21 @@ def _notes(schedule: ScheduleContents, jobs: Jobs, file_format: ExportFormat) ->
         )
     if schedule.slot_s is not None and file_format.is_timed:
         yield f"Slots of {format_duration(schedule.slot_s)} are kept as start times."
+
+
+def _about_windows(
+    problem: Problem, schedule: ScheduleContents, found: Fitted, file_format: ExportFormat
+) -> Iterable[str]:
+    """Name the window that is missed where no deadline forbids that."""
+    is_of_no_account = schedule.deadline_s is not None or not file_format.is_timed
+    if is_of_no_account or ends_near(schedule, found):
+        return
+    missed = missed_window(problem, found.jobs.jobs)
+    if missed is not None:
+        yield (
+            f"what {file_format.name} carries out {missed.text(problem)}; "
+            f"plan with --margin '{margin_text(margin_s(missed.late_s))}' if that is too late."
+        )
 
 
 def _about_relays(jobs: Jobs) -> Iterable[str]:

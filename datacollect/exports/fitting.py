@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from datacollect.errors import InfeasibleError
 from datacollect.exports.jobs import LEAST_PIECE_BYTES, PIECES_PER_ROUTE, Cuts, jobs_of
 from datacollect.exports.makespan import REQUEST_S, finish_times_s
+from datacollect.exports.missed import margin_s, margin_text, missed_window
 from datacollect.files.clock import instant_text
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.exports.formats import ExportFormat
     from datacollect.exports.jobs import Jobs
@@ -41,6 +42,32 @@ REQUESTS_PART = 0.05
 # smaller each size is that might be advised instead of one that was asked for.
 FINER, MOST_TRIES = 2, 8
 SMALLER = 4
+
+
+class RefusedScripts(InfeasibleError):
+    """Scripts that would not keep what their plan promises.
+
+    Attributes
+    ----------
+    what : str
+        What they would do.
+    late_s : float or None
+        By how much they are late; None: they overfill a relay.
+    is_of_format : bool
+        Whether other pieces, or another format, keep this very plan.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        remedy: str,
+        hosts: Sequence[str],
+        late_s: float | None = None,
+        *,
+        is_of_format: bool = False,
+    ) -> None:
+        super().__init__(f"{what}; {remedy}", hosts)
+        self.what, self.late_s, self.is_of_format = what, late_s, is_of_format
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +115,7 @@ def fitted(
 
     Raises
     ------
-    InfeasibleError
+    RefusedScripts
         No pieces, or none of that size, keep the deadline, or fit into a relay's storage.
     """
     search = _Search(problem, schedule, manifest, file_format)
@@ -159,7 +186,7 @@ class _Search:
     def _is_in_time(self, found: Fitted) -> bool:
         deadline_s = self.schedule.deadline_s
         if deadline_s is None:
-            return found.with_requests_s <= LATE * self.schedule.makespan_s
+            return ends_near(self.schedule, found)
         are_data_in_time = found.makespan_s <= deadline_s * (1 + SAME_INSTANT)
         return are_data_in_time and found.with_requests_s <= deadline_s * (1 + REQUESTS_PART)
 
@@ -174,14 +201,16 @@ class _Search:
             return
         host = over[0]
         room = float(self.problem.storage_bytes[self.problem.host_index[host]])
-        remedy = self._smaller_that_holds(piece_bytes) or (
+        smaller = self._smaller_that_holds(piece_bytes)
+        remedy = smaller or (
             "plan with --keep-relayed, which lets no more pass than each relay can keep"
         )
-        raise InfeasibleError(
+        raise RefusedScripts(
             f"nothing deletes at {host!r} what has been forwarded: {self.file_format.name} needs "
-            f"{format_bytes(needed[host])} there, its storage_bytes is {format_bytes(room)}; "
-            f"{remedy}",
+            f"{format_bytes(needed[host])} there, its storage_bytes is {format_bytes(room)}",
+            remedy,
             (host,),
+            is_of_format=bool(smaller),
         )
 
     def require_deadline(self, found: Fitted, piece_bytes: int | None) -> None:
@@ -190,20 +219,31 @@ class _Search:
         if deadline_s is None or self._is_in_time(found):
             return
         clock, name = self.problem.clock, self.file_format.name
-        ends_s, besides = found.makespan_s, ""
-        if ends_s <= deadline_s * (1 + SAME_INSTANT):
-            ends_s, besides = found.with_requests_s, f" with {REQUEST_S} s for each request"
-        late_s = ends_s - deadline_s
-        ends = f"at {instant_text(ends_s, clock)}{besides}, {format_duration(late_s)} after"
-        if not math.isfinite(late_s):
-            ends = "never, not by"
-        raise InfeasibleError(
-            f"what {name} carries out ends {ends} the plan's deadline, "
-            f"{instant_text(deadline_s, clock)}; {self._remedy(piece_bytes)}",
+        deadline = f"the plan's deadline, {instant_text(deadline_s, clock)}"
+        missed = missed_window(self.problem, found.jobs.jobs, timed=self.file_format.is_timed)
+        if missed is not None:
+            late_s = missed.late_s
+            what = f"{missed.text(self.problem)}: it ends after {deadline}"
+        else:
+            ends_s, besides = found.makespan_s, ""
+            if ends_s <= deadline_s * (1 + SAME_INSTANT):
+                ends_s, besides = found.with_requests_s, f" with {REQUEST_S} s for each request"
+            late_s = ends_s - deadline_s
+            what = f"ends never, not by {deadline}"
+            if math.isfinite(late_s):
+                ends = f"ends at {instant_text(ends_s, clock)}{besides}"
+                what = f"{ends}, {format_duration(late_s)} after {deadline}"
+        own = self._remedy_of_format(piece_bytes)
+        raise RefusedScripts(
+            f"what {name} carries out {what}",
+            own or self._remedy_of_plan(late_s),
             self.problem.sources,
+            late_s,
+            is_of_format=bool(own),
         )
 
-    def _remedy(self, piece_bytes: int | None) -> str:
+    def _remedy_of_format(self, piece_bytes: int | None) -> str:
+        """Return what keeps this plan; empty: no scripts do."""
         if smaller := self._smaller_that_holds(piece_bytes):
             return smaller
         if not self.file_format.may_cut and self.in_pieces().some_hold():
@@ -211,7 +251,17 @@ class _Search:
                 f"{self.file_format.name} forwards whole files: take --as curl or --as rclone, "
                 "which fetch pieces, or plan by an earlier deadline"
             )
-        return "plan by an earlier deadline, or allow more time"
+        return ""
+
+    def _remedy_of_plan(self, late_s: float) -> str:
+        # Where a plan has a margin already, it was too short.
+        needed_s = margin_s((self.schedule.margin_s or 0.0) + late_s)
+        if needed_s >= (self.schedule.deadline_s or math.inf):
+            return "plan by an earlier deadline, or allow more time"
+        return (
+            f"plan with --margin '{margin_text(needed_s)}', which ends so much earlier, or allow "
+            "more time"
+        )
 
     def _smaller_that_holds(self, piece_bytes: int | None) -> str:
         """Say which size would do, where one was asked for that does not; else nothing."""
@@ -239,6 +289,11 @@ class _Search:
             if len(jobs.jobs) <= MOST_JOBS and self.is_held(self.timed(jobs)):
                 return True
         return False
+
+
+def ends_near(schedule: ScheduleContents, found: Fitted) -> bool:
+    """Whether scripts end about when their plan does."""
+    return found.with_requests_s <= LATE * schedule.makespan_s
 
 
 def stored_bytes(problem: Problem, jobs: Jobs, *, copied: bool = True) -> dict[str, int]:

@@ -7,7 +7,7 @@ and back, in one time zone (IANA names, by `zoneinfo`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _HOURS = re.compile(HOUR, re.ASCII)
 
 
+def present() -> datetime:
+    """Return the present, to the second; tests put another in its place."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
 @dataclass(frozen=True)
 class Clock:
     """Clock of a time zone while a plan is carried out.
@@ -32,6 +37,8 @@ class Clock:
         The instant of 0 s, with its offset.
     zone : tzinfo
         Where clock times without an offset, and hours of the day, are.
+    is_next : bool
+        Whether the start was said as an hour of the day: another instant tomorrow.
 
     Examples
     --------
@@ -42,10 +49,13 @@ class Clock:
 
     start: datetime
     zone: tzinfo
+    is_next: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, start: str | datetime, timezone: str | None, place: str = "start") -> Clock:
         """Return the clock of a file's ``start`` and ``timezone``.
+
+        An hour of the day, such as ``"20:00"``, is the next one from now on.
 
         Raises
         ------
@@ -53,6 +63,14 @@ class Clock:
             There is no such zone or time, the time has neither offset nor zone, or offset and
             zone contradict each other.
         """
+        if isinstance(start, str) and _HOURS.fullmatch(start):
+            if timezone is None:
+                raise ProblemError(
+                    f"{place} = '{start}' needs timezone, where clocks show that hour; add "
+                    'timezone = "Europe/Zurich"'
+                )
+            now = cls(present(), zone_of(timezone))
+            return cls(now.moment(now.seconds(start, place)), now.zone, is_next=True)
         instant = _of_calendar(
             start if isinstance(start, datetime) else parsed(start, place), place
         )

@@ -255,19 +255,25 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ClockTime:
-    """A date and time, TOML's own or ISO 8601 in quotes."""
+    """A date and time, TOML's own or ISO 8601 in quotes; or an hour of the day, if that may be."""
+
+    may_be_hour: bool = False
 
     def read(self, value: Any, place: str) -> str:
         """Return it as text."""
         text = as_text(value)
-        if not isinstance(text, str) or not re.fullmatch(CLOCK_TIME, text):
+        like = f"{HOUR}|{CLOCK_TIME}" if self.may_be_hour else CLOCK_TIME
+        if not isinstance(text, str) or not re.fullmatch(like, text, re.ASCII):
             remedy = "write it like 2026-11-22T20:00:00+01:00"
+            if self.may_be_hour:
+                remedy += ', or "20:00" for the next such hour'
             raise wrong(place, "must be a date and time", text, remedy)
         return text
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such texts."""
-        return {"type": "string", "pattern": f"^{CLOCK_TIME}$"}
+        pattern = f"^({CLOCK_TIME}|{HOUR})$" if self.may_be_hour else f"^{CLOCK_TIME}$"
+        return {"type": "string", "pattern": pattern}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from datacollect.files.documents import write_atomically
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.pictures.colours import OTHERS, look_of
 from datacollect.pictures.graph import place_hosts
-from datacollect.pictures.labels import Label, label_beside
+from datacollect.pictures.labels import LETTER, Label, label_beside
 from datacollect.pictures.look import FAINT, INK
 from datacollect.pictures.writing import families, shortened, width_of, written
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -37,8 +38,12 @@ WIDTH, SIDE, TOP, LINE = 6.4, 0.95, 1.45, 0.26
 TALLEST, FLATTEST = 3.3, 1.5
 HOST, WIDEST, THINNEST = 0.1, 0.17, 0.02
 DOTS_PER_INCH = 150
-# Routes have colours of their own where there are no more; else sources have.
+# Routes have colours of their own where there are no more; else the relays that they pass have.
 MOST_ROUTES = 8
+# Of more hosts the drawing is taller, names are smaller and stand where there is room, and hosts of
+# neighbouring towns are drawn apart: so many inches, in so many steps.
+FEW_HOSTS, TALLER, APART, STEPS = 8, 5.0, 0.5, 200
+SMALL, LARGE = 8, 11
 # Of more arrows the rates, of more hosts the names, would lie on each other.
 MOST_RATES, MOST_NAMES = 14, 40
 # Letters of a name that has room beside a host at the edge.
@@ -57,7 +62,7 @@ class Arrow(NamedTuple):
     bytes_per_s : float
         Mean rate while anything moves; of a problem's link, its bandwidth.
     series : int
-        Of which route or source it is a part.
+        Of which route, or of which routes over the same relays, it is a part.
     """
 
     tail: int
@@ -66,12 +71,16 @@ class Arrow(NamedTuple):
     series: int
 
 
+# An arrow, from where to where it lies, and how wide it is.
+Body: TypeAlias = "tuple[Arrow, FloatArray, FloatArray, float]"
+
+
 def plot_map(problem: Problem, schedule: Schedule | None = None) -> Figure:
     r"""Draw who sends to whom: arrows that are as wide as their rate.
 
-    With a schedule, its routes: each has a colour, and sources have where there are more than
-    eight; of more sources the others are grey. Without one, the problem's links by their
-    bandwidths, of a forecast by the highest. Rates that have no room are left out.
+    With a schedule, its routes: each has a colour; of more than eight, those over the same relays
+    have one, and those that carry least are grey together. Without one, the problem's links by
+    their bandwidths, of a forecast by the highest. Rates that have no room are left out.
 
     Parameters
     ----------
@@ -106,8 +115,8 @@ def plot_map(problem: Problem, schedule: Schedule | None = None) -> Figure:
     number = {host: i for i, host in enumerate(shown)}
     flows = [(number[arrow.tail], number[arrow.head]) for arrow in arrows]
     drawing = place_hosts(problem, shown, flows)
-    legend = [] if schedule is None else _legend(problem, schedule)
-    wide, tall = _room(drawing.aspect)
+    legend = [] if schedule is None else _legend(schedule)
+    wide, tall = _room(drawing.aspect, len(shown))
     height = TOP + tall + 0.75 + LINE * len(legend) + 0.35
     figure = Figure(figsize=(WIDTH, height), dpi=DOTS_PER_INCH, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
@@ -115,9 +124,16 @@ def plot_map(problem: Problem, schedule: Schedule | None = None) -> Figure:
     axes.set_ylim(height, 0)  # inches below the top
     axes.set_axis_off()
     at = drawing.at * (wide, tall) + ((WIDTH - wide) / 2, TOP)
-    _draw_arrows(axes, arrows, at, number)
+    if FEW_HOSTS < len(shown) <= MOST_NAMES:
+        at = _apart(at, np.array([0.2, TOP]), np.array([WIDTH - 0.2, TOP + tall]))
+    bodies = _draw_arrows(axes, arrows, at, number)
     for i, host in enumerate(shown):
-        _draw_host(axes, problem, host, at, i, arrows, number)
+        _draw_marker(axes, problem, host, at[i])
+    if len(shown) <= FEW_HOSTS:
+        for i, host in enumerate(shown):
+            _draw_name(axes, problem, host, at, i, arrows, number)
+    else:
+        _draw_names(axes, problem, shown if len(shown) <= MOST_NAMES else shown[:1], at, bodies)
     _write(figure, problem, schedule, legend)
     for text in figure.findobj(Text):
         fonts = families([text.get_text()])
@@ -150,7 +166,7 @@ def save_map(problem: Problem, schedule: Schedule | None, path: str | PathLike[s
 
 
 def _colour(series: int) -> str:
-    """Return the colour of a route or a source; grey of all others, which have none of their own.
+    """Return the colour of routes; grey of all others, which have none of their own.
 
     >>> _colour(0), _colour(MOST_ROUTES) == _colour(99) == OTHERS
     ('#0072B2', True)
@@ -172,18 +188,50 @@ def _of_plan(problem: Problem, schedule: Schedule) -> list[Arrow]:
             f"the schedule names the host {unknown[0]!r}, which the problem has not; draw it with "
             "the problem that it was made for"
         )
-    columns, by_route = schedule.columns, schedule.n_routes <= MOST_ROUTES
-    sources = [problem.names[i] for i in _sources(problem)]
+    columns = schedule.columns
+    series_of, _ = _series(schedule)
     rates: dict[tuple[int, int, int], float] = {}
     for number, route in enumerate(schedule.routes):
         for hop in range(route.n_hops):
             of_hop = (columns.route == number) & (columns.hop == hop)
             moving_s = float((columns.finish_s - columns.start_s)[of_hop].sum())
             rate = float(columns.n_bytes[of_hop].sum()) / moving_s if moving_s > 0 else 0.0
-            series = number if by_route else sources.index(route.source)
-            key = index[route.hosts[hop]], index[route.hosts[hop + 1]], series
+            key = index[route.hosts[hop]], index[route.hosts[hop + 1]], series_of[number]
             rates[key] = rates.get(key, 0.0) + rate
     return [Arrow(tail, head, rate, series) for (tail, head, series), rate in rates.items()]
+
+
+def _series(schedule: Schedule) -> tuple[list[int], list[str]]:
+    """Return which colour each route has, and what each colour stands for."""
+    columns = schedule.columns
+    first = columns.hop == 0
+    moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes).tolist()
+    if schedule.n_routes <= MOST_ROUTES:
+        named = zip(schedule.routes, moved, strict=True)
+        texts = [f"{' → '.join(route.hosts)}: {format_bytes(n_bytes)}" for route, n_bytes in named]
+        return list(range(schedule.n_routes)), texts
+    over: dict[tuple[str, ...], float] = {}
+    for route, n_bytes in zip(schedule.routes, moved, strict=True):
+        over[route.hosts[1:-1]] = over.get(route.hosts[1:-1], 0.0) + n_bytes
+    ranked = sorted(over, key=lambda relays: (bool(relays), -over[relays]))
+    number = {relays: min(i, MOST_ROUTES) for i, relays in enumerate(ranked)}
+    texts = [
+        f"{f'over {name_list(relays)}' if relays else 'directly'}: {format_bytes(over[relays])}"
+        for relays in ranked[:MOST_ROUTES]
+    ]
+    if len(ranked) > MOST_ROUTES:
+        rest = format_bytes(sum(over[relays] for relays in ranked[MOST_ROUTES:]))
+        texts.append(f"over {counted(len(ranked) - MOST_ROUTES, 'other way')}: {rest}")
+    return [number[route.hosts[1:-1]] for route in schedule.routes], texts
+
+
+def name_list(names: Sequence[str]) -> str:
+    """Write the relays of a route.
+
+    >>> name_list(("paris",)), name_list(("paris", "lyon"))
+    ('paris', 'paris and lyon')
+    """
+    return " and ".join(names)
 
 
 def _sources(problem: Problem) -> list[int]:
@@ -197,19 +245,37 @@ def _hosts(problem: Problem, arrows: Sequence[Arrow]) -> list[int]:
     return [end, *sorted(named - {end})]
 
 
-def _room(aspect: float | None) -> tuple[float, float]:
+def _room(aspect: float | None, n_hosts: int) -> tuple[float, float]:
     """Return how wide and tall the drawing of hosts is."""
     wide = WIDTH - 2 * SIDE
+    tallest = TALLEST if n_hosts <= FEW_HOSTS else TALLER
     if aspect is None:
-        return TALLEST, TALLEST
-    tall = min(max(wide / aspect, FLATTEST), TALLEST)
+        return min(wide, tallest), tallest
+    tall = min(max(wide / aspect, FLATTEST), tallest)
     return min(wide, tall * aspect), tall
+
+
+def _apart(at: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Move hosts apart that would lie on each other, within the picture."""
+    at = at.copy()
+    # Hosts of one place leave it on all sides.
+    angles = 2.4 * np.arange(len(at))
+    at += 1e-3 * np.column_stack([np.cos(angles), np.sin(angles)])
+    for _ in range(STEPS):
+        between = at[:, None] - at[None]
+        distance = np.hypot(between[..., 0], between[..., 1])
+        np.fill_diagonal(distance, np.inf)
+        push = np.clip(APART - distance, 0.0, None) / 2 / distance
+        if not push.any():
+            break
+        at = np.clip(at + 0.5 * (push[..., None] * between).sum(axis=1), low, high)
+    return at
 
 
 def _draw_arrows(
     axes: Axes, arrows: Sequence[Arrow], at: np.ndarray, number: dict[int, int]
-) -> None:
-    """Draw arrows; those between the same two hosts lie side by side."""
+) -> list[Body]:
+    """Draw arrows; those between the same two hosts lie side by side. Return where they lie."""
     from matplotlib.patches import FancyArrow
 
     most = max((arrow.bytes_per_s for arrow in arrows), default=1.0)
@@ -218,7 +284,7 @@ def _draw_arrows(
     for arrow in sorted(arrows, key=lambda each: (each.series, each.tail, each.head)):
         beside.setdefault((min(arrow[:2]), max(arrow[:2])), []).append(arrow)
     rates: list[tuple[Arrow, list[Label]]] = []
-    bodies: list[tuple[Arrow, np.ndarray, np.ndarray, float]] = []
+    bodies: list[Body] = []
     for (low, high), group in beside.items():
         along = at[number[high]] - at[number[low]]
         length = float(np.hypot(*along))
@@ -266,12 +332,13 @@ def _draw_arrows(
             offset += (width[arrow] + 0.06) / 2
     if len(arrows) <= MOST_RATES:
         _write_rates(axes, rates, bodies, at)
+    return bodies
 
 
 def _write_rates(
     axes: Axes,
     rates: Sequence[tuple[Arrow, Sequence[Label]]],
-    bodies: Sequence[tuple[Arrow, np.ndarray, np.ndarray, float]],
+    bodies: Sequence[Body],
     at: np.ndarray,
 ) -> None:
     """Write each rate where it lies on no other arrow, no host and no other rate, if anywhere."""
@@ -291,7 +358,59 @@ def _write_rates(
                 break
 
 
-def _draw_host(
+def _draw_marker(axes: Axes, problem: Problem, host: int, at: FloatArray) -> None:
+    marker = "s" if host == problem.destination_index else "o"
+    if host != problem.destination_index and not problem.backlog_bytes[host]:
+        marker = "D"
+    axes.plot(*at, marker=marker, ms=11, mfc="white", mec=INK, mew=1.6, ls="none", zorder=3)
+
+
+def _draw_names(
+    axes: Axes, problem: Problem, hosts: Sequence[int], at: FloatArray, bodies: Sequence[Body]
+) -> None:
+    """Write the names of many hosts, each where it lies on no name and no host, and few arrows."""
+    written_at: list[Label] = []
+    for place, host in enumerate(hosts):
+        held = int(problem.backlog_bytes[host])
+        name = shortened(written(problem.names[host]), 24)
+        labels = _places_around(f"{name}, {format_bytes(held)}" if held else name, at[place])
+        label = min(labels, key=lambda each: _covers(each, place, at, written_at, bodies))
+        written_at.append(label)
+        where = np.array([label.x, label.y])
+        _halo(axes, where, label.text, ha=label.ha, size=SMALL, weight="bold", color=INK)
+
+
+def _places_around(text: str, host: FloatArray) -> list[Label]:
+    """Return where a name may stand: beside its host, below and above it, then further away."""
+    x, y = host.tolist()
+    return [
+        Label(text, x + across, y + down, ha)
+        for near in (1.5 * HOST, 2.4 * HOST)
+        for across, down, ha in (
+            (near, 0.0, "left"),
+            (-near, 0.0, "right"),
+            (0.0, 1.2 * near, "center"),
+            (0.0, -1.2 * near, "center"),
+            (0.7 * near, near, "left"),
+            (0.7 * near, -near, "left"),
+            (-0.7 * near, near, "right"),
+            (-0.7 * near, -near, "right"),
+        )
+    ]
+
+
+def _covers(
+    label: Label, place: int, at: FloatArray, names: Sequence[Label], bodies: Sequence[Body]
+) -> tuple[int, int]:
+    """Return on how many names and hosts a label lies, and on how many arrows."""
+    others = (host for i, host in enumerate(at) if i != place)
+    is_outside = label.left < 0 or label.left + LETTER * width_of(label.text) > WIDTH
+    bad = sum(label.overlaps(name) for name in names) + 9 * is_outside
+    bad += sum(label.crosses(host, host, 2 * HOST) for host in others)
+    return bad, sum(label.crosses(begin, end, width) for _, begin, end, width in bodies)
+
+
+def _draw_name(
     axes: Axes,
     problem: Problem,
     host: int,
@@ -300,14 +419,8 @@ def _draw_host(
     arrows: Sequence[Arrow],
     number: dict[int, int],
 ) -> None:
-    """Draw a host and, on the side from which fewest arrows come, its name and what it holds."""
-    marker = "s" if host == problem.destination_index else "o"
+    """Write, on the side from which fewest arrows come, a host's name and what it holds."""
     held = int(problem.backlog_bytes[host])
-    if host != problem.destination_index and not held:
-        marker = "D"
-    axes.plot(*at[place], marker=marker, ms=11, mfc="white", mec=INK, mew=1.6, ls="none", zorder=3)
-    if len(number) > MOST_NAMES and host != problem.destination_index:
-        return
     away = np.zeros(2)
     for arrow in arrows:
         if host in arrow[:2]:
@@ -318,7 +431,7 @@ def _draw_host(
         away = np.array([0.0, -1.0])
     name = shortened(written(problem.names[host]), 24)
     text = f"{name}\n{format_bytes(held)}" if held else name
-    look = {"size": 11, "weight": "bold", "color": INK}
+    look = {"size": LARGE, "weight": "bold", "color": INK}
     step = 1.6 * HOST
     # Long names stand above or below, so that they do not leave the picture.
     if abs(away[0]) > abs(away[1]) and width_of(name) <= NARROW:
@@ -342,22 +455,9 @@ def _halo(axes: Axes, where: np.ndarray, text: str, **look: object) -> None:
 # Words ------------------------------------------------------------------------------------------
 
 
-def _legend(problem: Problem, schedule: Schedule) -> list[tuple[str, str]]:
+def _legend(schedule: Schedule) -> list[tuple[str, str]]:
     """Return the colour of each series, and what it stands for."""
-    columns = schedule.columns
-    first = columns.hop == 0
-    moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes)
-    if schedule.n_routes <= MOST_ROUTES:
-        texts = [
-            f"{' → '.join(route.hosts)}: {format_bytes(float(n_bytes))}"
-            for route, n_bytes in zip(schedule.routes, moved, strict=True)
-        ]
-    else:
-        texts = [f"data of {name}" for name in problem.sources[:MOST_ROUTES]]
-        more = len(problem.sources) - len(texts)
-        if more:
-            texts.append(f"data of {counted(more, 'other source')}")
-    return [(_colour(i), text) for i, text in enumerate(texts)]
+    return [(_colour(i), text) for i, text in enumerate(_series(schedule)[1])]
 
 
 def _write(

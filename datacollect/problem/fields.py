@@ -290,7 +290,12 @@ PROBLEM = Document(
             "Instead of periods_s, with start: hours of the day at which the forecast's periods "
             "start, every day again; links then have one number for each.",
         ),
-        Field("start", ClockTime(), "Clock time of 0 s, for clock times in this file and answers."),
+        Field(
+            "start",
+            ClockTime(may_be_hour=True),
+            "Clock time of 0 s, for clock times in this file and answers; an hour of the day alone "
+            "is the next one from now on.",
+        ),
         Field(
             "timezone",
             Text(),

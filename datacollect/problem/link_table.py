@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.addresses import address_of
 from datacollect.files.documents import document_name, read_text
 from datacollect.files.kinds import SHOWN_LENGTH, join, shown
-from datacollect.files.quantities import plain_number
+from datacollect.files.quantities import PRICE, QuantityError, plain_number, quantity
 from datacollect.files.tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS
@@ -37,7 +38,8 @@ NEWEST = "newest_s"
 SINCE_1970_S, LAST_SINCE_1970_S = 1e9, 9.2e9
 # Empty cells are known to the slow reader only: NaN, which is all periods.
 PERIOD = "period"
-COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
+PRICE_COLUMN = "price_per_gb"
+COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, PRICE_COLUMN, *RATE_COLUMNS, NEWEST)
 # Known where links may have windows.
 OPEN = "open"
 
@@ -246,8 +248,8 @@ def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
                 value: Any = _host(text, name, where, host_index)
             elif name == OPEN:
                 value = windows_of(text, f"{where}: {name}") if text else ()
-            elif name == "price_per_gb" and not text:
-                value = 0.0
+            elif name == PRICE_COLUMN:
+                value = _price(text, where)
             elif name in (*RATE_COLUMNS, NEWEST, PERIOD) and not text:
                 value = math.nan
             else:
@@ -284,6 +286,18 @@ def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> in
         f"{where}: {name} must be a host of the problem, got {shown(text)}"
         + (hint or f"; add [{join('hosts', text)}] to the problem file, or remove the line")
     )
+
+
+def _price(text: str, where: str) -> float:
+    """Read a price per 10^9 bytes: a number, or with the amount that it is for."""
+    if not text:
+        return 0.0
+    if math.isnan(plain_number(text)) and re.search("[A-Za-z]", text):
+        try:
+            return _number(str(float(quantity(text, PRICE))), PRICE_COLUMN, where)
+        except QuantityError as error:
+            raise ProblemError(f"{where}: {PRICE_COLUMN}: {shown(text)}: {error}") from None
+    return _number(text, PRICE_COLUMN, where)
 
 
 def _number(text: str, name: str, where: str) -> float:

@@ -76,6 +76,10 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
         tree["cautious"] = True
     if schedule.most_by_s is not None:
         tree["most_by_s"] = float(schedule.most_by_s)
+    if schedule.margin_s is not None:
+        tree["margin_s"] = float(schedule.margin_s)
+    if schedule.starts_at is not None:
+        tree["starts_at"] = schedule.starts_at
     if schedule.hosts:
         tree["hosts"] = list(schedule.hosts)
     if schedule.turns is not None:

@@ -67,6 +67,11 @@ class Schedule(ScheduleContents):
         What it was planned to end by; None: as soon as possible.
     most_by_s : float or None
         By when as much as possible was to have arrived.
+    margin_s : float or None
+        How long before windows close, and before the deadline, it is through with them.
+    starts_at : str or None
+        When it begins, as a clock time with its offset, where the problem does not say it for
+        good: where its start was an hour of the day, or ``plan --start`` said another one.
     turns : Turns or None
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from datacollect.commands import instants, problem_options
+from datacollect.commands import instants
 
 TWO = """
 destination = "D"
@@ -27,8 +27,7 @@ def present(monkeypatch):
     """Sunday, 29 November 2026, 20:15:30 in Zurich, where this machine stands, too."""
 
     def at(*when):
-        for module in (instants, problem_options):
-            monkeypatch.setattr(module, "now", lambda: datetime(*when, tzinfo=UTC))
+        monkeypatch.setattr(instants, "now", lambda: datetime(*when, tzinfo=UTC))
 
     monkeypatch.setenv("TZ", "Europe/Zurich")
     at(2026, 11, 29, 19, 15, 30)

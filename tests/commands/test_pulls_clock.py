@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import shlex
 
 import pytest
 from instances.command_line import strict_json
@@ -85,3 +87,48 @@ def test_who_writes_scripts_is_told_when_the_plan_begins_and_how_to_wait_for_it(
     assert code == 0, err
     told = " ".join(out.split())
     assert "the plan begins Sat 2026-10-24 20:00:00 +02:00: DATACOLLECT_START=1792864800" in told
+
+
+WINDOW = """
+destination = "D"
+manifest = "files.csv"
+start = 2026-11-23T05:50:00
+timezone = "Europe/Zurich"
+[hosts.S]
+[hosts.K]
+open = "20:00-06:00"
+[hosts.D]
+[[links]]
+from = "S"
+to = "K"
+bandwidth_bytes_per_s = 1_000_000
+[[links]]
+from = "K"
+to = "D"
+bandwidth_bytes_per_s = 1_000_000
+[[links]]
+from = "S"
+to = "D"
+bandwidth_bytes_per_s = 100_000
+"""
+CURL = ("--as", "curl", "--url", "https://{host}/{source}/{path}", "-o", "scripts")
+
+
+@pytest.mark.slow
+def test_scripts_that_miss_a_window_name_the_command_that_helps(tmp_path, call, monkeypatch):
+    """K closes at 06:00, ten minutes after the start: 594 MB at 1 MB/s leave six seconds."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.toml").write_text(WINDOW)
+    (tmp_path / "files.csv").write_text("host,path,bytes\nS,a,594000000\n")
+    code, _, err = call("plan", "p.toml", "--deadline", "06:30", "-o", "plan.json")
+    assert code == 0, err
+    assert "the window of 'K' is used to its end" in " ".join(err.split())
+    code, _, err = call("pulls", "p.toml", "plan.json", *CURL)
+    said = " ".join(err.split())
+    assert code == 1
+    assert "misses the window of 'K' that closes at Mon 2026-11-23 06:00:00 +01:00 by" in said
+    (command,) = re.findall(r"plan so that scripts keep it: datacollect (.*)", said)
+    assert "--margin" in command
+    assert call(*shlex.split(command))[0] == 0
+    code, _, err = call("pulls", "p.toml", "plan.json", *CURL)
+    assert code == 0, err

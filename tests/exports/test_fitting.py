@@ -14,8 +14,9 @@ import pytest
 import datacollect as dc
 from datacollect.errors import InfeasibleError
 from datacollect.exports.export import export
-from datacollect.exports.fitting import stored_bytes
+from datacollect.exports.fitting import RefusedScripts, stored_bytes
 from datacollect.exports.makespan import finish_times_s
+from datacollect.exports.missed import closes_after, window_owner
 from datacollect.exports.templates import Templates
 from datacollect.problem.manifest import Files
 
@@ -125,7 +126,7 @@ def test_tools_that_fetch_pieces_are_not_named_where_they_miss_the_deadline_too(
     files = {"S": Files(("a.tar",), np.array([99_800_000]), ("",))}
     templates = Templates({"": "{host}:/{source}/{path}"}, {})
     for kind in ("rsync", "rclone"):
-        with pytest.raises(InfeasibleError, match="; plan by an earlier deadline, or allow more"):
+        with pytest.raises(InfeasibleError, match=", or allow more time"):
             export(problem, plan, files, kind, templates)
 
 
@@ -186,3 +187,45 @@ def test_what_a_relay_holds_of_others_takes_up_room():
     held = problem.replace(held=[dc.Held("K", "S", 0, 50_000 * MB)])
     found = written(held, dc.coordinated(held))
     assert SIZE <= stored_bytes(held, found.jobs)["K"] <= 120_000 * MB
+
+
+def full_window():
+    """Plan 297 MB at 1 MB/s until 300 s, when all closes: pieces of 2 MiB or less are all late."""
+    rate = [1.0 * MB, 0.0, 1.0 * MB]
+    hosts = [dc.Host("S", 297 * MB), dc.Host("K"), dc.Host("D")]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
+    files = {"S": Files(("a.tar",), np.array([297 * MB]), ("",))}
+    return dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 300.0, 3000.0]), files
+
+
+@pytest.mark.slow
+def test_the_window_that_is_missed_is_named_and_a_margin_that_helps():
+    """142 requests or more of half a second: over a minute late."""
+    problem, files = full_window()
+    plan = dc.coordinated(problem, deadline_s=300.0)
+    with pytest.raises(RefusedScripts) as refused:
+        export(problem, plan, files, "curl", ADDRESSES)
+    said = refused.value.what
+    assert "misses the window of the link 'S' -> 'K' that closes at 300 s by" in said
+    assert "and waits until 3000 s: it ends after the plan's deadline, 300 s" in said
+    assert 15 < refused.value.late_s < 120
+    assert re.search("; plan with --margin '[1-9]+ min', which ends", str(refused.value))
+
+
+@pytest.mark.slow
+def test_without_a_deadline_what_misses_a_window_is_said():
+    problem, files = full_window()
+    found = export(problem, dc.coordinated(problem), files, "curl", ADDRESSES)
+    assert found.with_requests_s > 3000
+    assert re.search("misses the window .* plan with --margin '.*' if", " ".join(found.notes))
+
+
+def test_windows_are_named_by_their_host():
+    hosts = [dc.Host("S", 10), dc.Host("K", open="20:00-06:00"), dc.Host("D")]
+    links = [dc.Link("S", "K", 1.0), dc.Link("K", "D", 1.0), dc.Link("S", "D", 1.0)]
+    problem = dc.Problem.from_hosts(
+        hosts, links, "D", start="2026-11-22T20:00", timezone="Europe/Zurich"
+    )
+    assert closes_after(problem, ("S", "K"), 100.0) == (36_000.0, 86_400.0)
+    assert window_owner(problem, ("S", "K"), 36_000.0) == "'K'"
+    assert closes_after(problem, ("S", "D"), 100.0)[0] > 86_400.0 * 2

@@ -87,21 +87,42 @@ def test_hosts_stand_where_they_say_north_up_and_east_right(cities):
     assert at["geneva"][0] > at["barcelona"][0]
 
 
-def test_of_many_routes_sources_have_the_colours():
-    """Nine sources send directly."""
-    names = [f"S{i}" for i in range(9)] + ["D"]
-    rates = [[0.0] * 9 + [1e6] for _ in range(9)] + [[0.0] * 10]
-    problem = dc.Problem.from_matrix(names, rates, [MB] * 9 + [0], "D")
-    figure = plot_map(problem, dc.direct(problem))
+def test_of_many_routes_those_over_the_same_relays_have_one_colour():
+    """Nine sources send directly, and each over a relay of its own: what is ninth is grey."""
+    relays = [f"K{i}" for i in range(9)]
+    names = [*(f"S{i}" for i in range(9)), *relays, "D"]
+    hosts = [dc.Host(name, (9 + i) * MB if name[0] == "S" else 0) for i, name in enumerate(names)]
+    links = [dc.Link(f"S{i}", "D", 1e6) for i in range(9)]
+    links += [dc.Link(f"S{i}", f"K{i}", 1e6) for i in range(9)]
+    links += [dc.Link(f"K{i}", "D", 1e6) for i in range(9)]
+    problem = dc.Problem.from_hosts(hosts, links, "D")
+    figure = plot_map(problem, dc.coordinated(problem))
     found = arrows(figure)
-    assert {key[2] for key in found} == set(range(9))
-    # No two look alike: the ninth is grey, as are all others where there are more.
-    assert len({colour for _, colour in found.values()}) == 9
-    assert next(colour for key, (_, colour) in found.items() if key[2] == 8) == to_rgba(OTHERS)
+    colours = {colour for key, (_, colour) in found.items() if names[key[0]][0] == "S"}
+    assert len(colours) == 9
+    assert to_rgba(OTHERS) in colours
+    direct = {c for k, (_, c) in found.items() if names[k[0]][0] == "S" and names[k[1]] == "D"}
+    assert len(direct) == 1
     said = texts(figure)
-    assert "data of S0" in said
-    assert "data of S7" in said
-    assert "data of 1 other source" in said
+    assert any(text.startswith("directly: ") for text in said)
+    assert any(text.startswith("over K8: ") for text in said)
+    assert any(text.startswith("over 2 other ways: ") for text in said)
+
+
+def test_names_of_many_hosts_lie_on_no_other_name_nor_host(tmp_path):
+    problem = example(tmp_path, "sites")
+    for plan in (None, dc.coordinated(problem)):
+        figure = plot_map(problem, plan)
+        figure.canvas.draw()
+        boxes = [
+            text.get_window_extent()
+            for text in figure.axes[0].texts
+            if "bit/s" not in text.get_text()
+        ]
+        assert len(boxes) == 15
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+        said = texts(figure)
+        assert not any("other" in text for text in said)
 
 
 @pytest.mark.slow

@@ -71,6 +71,62 @@ def fitted(kind="curl", deadline_s=10_000.0, storage_bytes=np.inf, direct=0.0, *
     return export(problem, plan, files, kind, templates, **options)
 
 
+def full_window(**options):
+    """Export 27 MB for a window of 30 s at 1 MB/s: their requests take half a second each."""
+    rate = [1.0 * MB, 0.0, 1.0 * MB]
+    hosts = [dc.Host("S", 27 * MB), dc.Host("K"), dc.Host("D")]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate), dc.Link("S", "D", 0.2 * MB)]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 30.0, 3000.0])
+    files = {"S": Files(("a",), np.array([problem.total_bytes]), ("",))}
+    templates = read_templates(URLS, [], problem.names, is_url=True)
+    found = export(problem, dc.coordinated(problem, **options), files, "curl", templates)
+    return " ".join(found.notes)
+
+
+def with_margin(provoke, **options):
+    """Plan with the margin that a message names."""
+
+    def run():
+        (named,) = re.findall(r"plan with --margin '([^']*)'", told(provoke))
+        return full_window(margin_s=named, **options)
+
+    return run
+
+
+def as_told():
+    """Run the command that is named, and write the scripts of its plan."""
+    with in_new_folder(w_toml=WINDOW, f_csv="host,path,bytes\nS,a,27000000\n"):
+        call("plan w.toml --deadline 60 -o s.json")
+        (command,) = re.findall(
+            r"plan so that scripts keep it: datacollect (.*)", told(lambda: call(SCRIPTS))
+        )
+        call(command)
+        return call(SCRIPTS)
+
+
+WINDOW = """
+destination = "D"
+periods_s = [0, 30, 3000]
+[hosts]
+S = {backlog_bytes = 27_000_000}
+K = {}
+D = {}
+[[links]]
+from = "S"
+to = "K"
+bandwidth_bytes_per_s = [1e6, 0, 1e6]
+[[links]]
+from = "K"
+to = "D"
+bandwidth_bytes_per_s = [1e6, 0, 1e6]
+[[links]]
+from = "S"
+to = "D"
+bandwidth_bytes_per_s = 0.2e6
+"""
+SCRIPTS = f"pulls w.toml s.json --as curl --manifest f.csv -o out {WEB}"
+
+
 def too_large():
     return fitted(piece_bytes=1960 * MB)
 
@@ -199,6 +255,26 @@ EXAMPLES = [
         "nothing deletes at {} what has been forwarded: {} needs {} there, its storage_bytes is",
         lambda: fitted(deadline_s=None, storage_bytes=50e9, direct=1e6),
         lambda: fitted(deadline_s=None, storage_bytes=200e9, direct=1e6),
+    ),
+    Example(
+        "plan with --margin '{}', which ends so much earlier, or allow more time",
+        lambda: full_window(deadline_s=60.0),
+        with_margin(lambda: full_window(deadline_s=60.0), deadline_s=60.0),
+    ),
+    Example(
+        "plan with --margin '{}' if that is too late.",
+        full_window,
+        with_margin(full_window),
+    ),
+    Example(
+        "plan so that scripts keep it: {command}",
+        in_folder(
+            "plan w.toml --deadline 60 -o s.json",
+            SCRIPTS,
+            w_toml=WINDOW,
+            f_csv="host,path,bytes\nS,a,27000000\n",
+        ),
+        as_told,
     ),
     Example(
         "is for --as {}; {}",

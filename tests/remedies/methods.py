@@ -301,4 +301,9 @@ EXAMPLES = [
         flow([8, -8], [2**53], "pulp"),
         flow([8, -8], [2**53], "ortools"),
     ),
+    Example(
+        "margin_s must be less than deadline_s, {}, got {}; leave less before it, or allow more",
+        lambda: dc.coordinated(relay(), deadline_s=4, margin_s=5),
+        lambda: dc.coordinated(relay(), deadline_s=4, margin_s=1),
+    ),
 ]

@@ -171,6 +171,11 @@ EXAMPLES = [
         lambda: read(start="2026-11-22T20:00:00+01:00"),
     ),
     Example(
+        """needs timezone, where clocks show that hour; add timezone = "Europe/Zurich\"""",
+        lambda: read(start="20:00"),
+        lambda: read(start="20:00", timezone="Europe/Zurich"),
+    ),
+    Example(
         'add +01:00, or timezone = "Europe/Zurich"',
         lambda: read(start="2026-11-22T20:00:00"),
         lambda: read(start="2026-11-22T20:00:00", timezone="Europe/Zurich"),

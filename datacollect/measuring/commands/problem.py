@@ -9,13 +9,13 @@ import typer
 from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.instants import start_text
 from datacollect.commands.options import Force, Json, Output, require_new
 from datacollect.commands.problem_options import (
     MOST_NAMED,
     Backlogs,
     Start,
     backlogs_by_host,
-    start_text,
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError

@@ -20,6 +20,7 @@ from datacollect.methods.finishing.hidden_makers import (
 )
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.keeping import planned_keeping
+from datacollect.methods.finishing.margins import deadline_with_margin, planned_with_margin
 from datacollect.methods.leaning.assumptions import asking
 from datacollect.methods.leaning.cautious import planned_cautiously
 from datacollect.methods.options.arguments import (
@@ -59,6 +60,7 @@ def coordinated(
     most_transfers: int | None = None,
     connections: int | None = None,
     keep_relayed: bool = False,
+    margin_s: Seconds | None = None,
     settle_ties: bool = True,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
@@ -115,6 +117,11 @@ def coordinated(
     keep_relayed : bool
         Relays delete nothing, as where scripts carry the plan out: no more passes each than its
         ``storage_bytes``. A heuristic.
+    margin_s : float or str, optional
+        Be through with each window, with each hour in which bandwidths are higher than after it,
+        and before the deadline, this many seconds early, or a time such as ``"5 min"``: scripts
+        are later than the plan by the time of their requests. The schedule is valid for the
+        problem as it is.
     settle_ties : bool
         Of plans that cost the same take the same one whichever solver computes, by short
         pipelines. False: the first that the solver finds, which may end some chunks earlier or
@@ -172,6 +179,7 @@ def coordinated(
         finish=finish,
         connections=connections,
         keep_relayed=keep_relayed,
+        margin_s=in_units(margin_s, DURATION, "margin_s"),
         settle_ties=settle_ties,
     )
     return asking(_judged(problem, options), problem, options)
@@ -184,6 +192,9 @@ def _judged(problem: Problem, options: CoordinatedOptions) -> Schedule:
     if options.cautious:
         plan = partial(_judged, options=replace(options, cautious=False))
         return planned_cautiously(problem, options.derate, budget, plan)
+    if options.margin_s is not None:
+        plan = partial(_judged, options=_before_margin(options))
+        return planned_with_margin(problem, options.margin_s, budget, plan, options.deadline_s)
     plan = partial(coordinated_candidate, options=options, budget=budget)
     # To end as early as possible comes first; among such plans as much as possible arrives early.
     otherwise = None
@@ -194,6 +205,16 @@ def _judged(problem: Problem, options: CoordinatedOptions) -> Schedule:
     in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
     deadline_s = options.deadline_s
     return judged(problem, plan, with_cuts_at_files, otherwise, in_slots, deadline_s=deadline_s)
+
+
+def _before_margin(options: CoordinatedOptions) -> CoordinatedOptions:
+    """Return options without the margin, by a deadline that is earlier by it."""
+    assert options.margin_s is not None
+    require_positive(margin_s=options.margin_s)
+    if options.connections is not None:
+        require_only("connections", margin_s=options.margin_s)
+    deadline_s = deadline_with_margin(options.deadline_s, options.margin_s)
+    return replace(options, margin_s=None, deadline_s=deadline_s)
 
 
 def _as_wished(
@@ -224,6 +245,9 @@ def coordinated_candidate(
             coordinated_candidate, options=replace(options, cautious=False), budget=budget
         )
         return planned_cautiously(problem, options.derate, budget, plan)
+    if options.margin_s is not None:
+        plan = partial(coordinated_candidate, options=_before_margin(options), budget=budget)
+        return planned_with_margin(problem, options.margin_s, budget, plan, options.deadline_s)
     if options.keep_relayed:
         plan = partial(
             coordinated_candidate, options=replace(options, keep_relayed=False), budget=budget

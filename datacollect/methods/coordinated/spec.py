@@ -118,6 +118,20 @@ class CoordinatedOptions(MethodOptions):
         ),
         False,
     )
+    margin_s: float | None = option(
+        Option(
+            Number("seconds", positive=True),
+            "coordinated: be through with windows, and before {deadline_s}, so long early: scripts "
+            "are later than their plan.",
+            recorded="margin_s",
+            excludes=("connections",),
+            not_in={
+                "compare": "it asks how soon methods end; plan takes it",
+                "scenario": "runs show what comes too late; plan takes it",
+                "pull": "a pull keeps no times, and plans again where it falls behind",
+            },
+        )
+    )
     settle_ties: bool = option(
         Option(
             Flag(),

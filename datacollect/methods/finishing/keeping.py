@@ -97,6 +97,12 @@ def _room_bytes(problem: Problem) -> FloatArray:
 
 def _over(problem: Problem, schedule: Schedule, room: FloatArray) -> BoolArray:
     """Say of each host whether more passes it than it can keep."""
+    over: BoolArray = passed_bytes(problem, schedule) > room
+    return over
+
+
+def passed_bytes(problem: Problem, schedule: Schedule) -> FloatArray:
+    """Return how many bytes each host receives; shape (n_hosts,)."""
     columns = schedule.columns
     index = problem.host_index
     first_hop = np.cumsum([0, *(route.n_hops for route in schedule.routes)])
@@ -104,8 +110,7 @@ def _over(problem: Problem, schedule: Schedule, room: FloatArray) -> BoolArray:
     passed = np.bincount(
         heads[first_hop[columns.route] + columns.hop], columns.n_bytes, minlength=problem.n_hosts
     )
-    over: BoolArray = passed > room
-    return over
+    return passed.astype(float)
 
 
 def _limited(problem: Problem, room: FloatArray, length_s: float) -> Problem:

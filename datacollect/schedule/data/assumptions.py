@@ -127,6 +127,26 @@ class Assumptions:
         return (*(load.text for load in loads), *rest, self._numbers)
 
     @property
+    def advice(self) -> str:
+        """What to do about it, in sentences: to measure, to state what is known, or to be careful.
+
+        >>> Assumptions("coordinated", 2.0, 4.0, (HostLoad("S", "out", 2e6, 1e6, 0.0),)).advice[:49]
+        "Whether it can, a test of S's links at once says:"
+        """
+        first = self.leans_on[0]
+        is_out = first.direction == "out"
+        option = f"--from {first.host}" if is_out else f"--to {first.host}"
+        key = "uplink_bytes_per_s" if is_out else "downlink_bytes_per_s"
+        has_second = self.cautious_makespan_s is not None
+        which = "Which of the two it is" if has_second else "Whether it can"
+        careful = " --cautious plans by the second number." if has_second else ""
+        return (
+            f"{which}, a test of {first.host}'s links at once says: `datacollect measure "
+            f"cycle`, or `measure flood HOSTS.toml {option}`. If you know, state {key} of "
+            f'{first.host}, "none" if it has no limit.{careful}'
+        )
+
+    @property
     def _numbers(self) -> str:
         """The two makespans side by side, in a sentence."""
         name = self.method[:1].upper() + self.method[1:]

@@ -52,6 +52,8 @@ class ScheduleContents:
     most_by_s: float | None = None
     hosts: tuple[str, ...] = ()
     cautious: bool = False
+    margin_s: float | None = None
+    starts_at: str | None = None
 
 
 class _ScheduleWords(TypedDict, total=False):
@@ -66,6 +68,7 @@ class _ScheduleWords(TypedDict, total=False):
     most_transfers: int | None
     connections: int | None
     cautious: bool
+    starts_at: str | None
 
 
 class ScheduleRemarks(_ScheduleWords, total=False):
@@ -74,6 +77,7 @@ class ScheduleRemarks(_ScheduleWords, total=False):
     plan_time_s: float
     deadline_s: float | None
     most_by_s: float | None
+    margin_s: float | None
 
 
 class ScheduleChanges(_ScheduleWords, total=False):
@@ -82,6 +86,7 @@ class ScheduleChanges(_ScheduleWords, total=False):
     plan_time_s: Seconds
     deadline_s: Seconds | None
     most_by_s: Seconds | None
+    margin_s: Seconds | None
     method: str
     destination: str
     makespan_s: Seconds

@@ -11,7 +11,7 @@ from typing import get_args
 from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import Flag, ListOf, Number, Starts, Text, Whole
+from datacollect.files.kinds import ClockTime, Flag, ListOf, Number, Starts, Text, Whole
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
@@ -124,6 +124,20 @@ SCHEDULE = Document(
             "most_by_s",
             Number("seconds", positive=True),
             "By when as much as possible was to have arrived, in seconds; null: nothing was asked.",
+            nullable=True,
+        ),
+        Field(
+            "margin_s",
+            Number("seconds", positive=True),
+            "So long before windows close, and before the deadline, it is through with them, in "
+            "seconds; null: no time.",
+            nullable=True,
+        ),
+        Field(
+            "starts_at",
+            ClockTime(),
+            "When it begins, where the problem does not say it for good; null: it does, or "
+            "nobody does.",
             nullable=True,
         ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),
