@@ -8,9 +8,10 @@ brings the same by entry points, see `datacollect.files.registry`.
 from __future__ import annotations
 
 _BISTRO, _MEASURING = "datacollect.bistro", "datacollect.measuring"
+_FEEDS = "datacollect.feeds"
 
 # What each needs beside the package: an extra of `setup.cfg`.
-EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
+EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure", _FEEDS: "feeds"}
 
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
@@ -54,6 +55,7 @@ FEED_COMMANDS: dict[str, str] = {}
 AGENT_TABLES = {
     "accept": f"{_BISTRO}.upload_server.table:ACCEPT_TABLE",
     "measure": f"{_MEASURING}.agent.table:MEASURE_TABLE",
+    "feed": f"{_FEEDS}.receiver.table:FEED_TABLE",
 }
 AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
@@ -72,6 +74,7 @@ FILES = {
     "service": f"{_BISTRO}.http.config_fields:SERVICE_KIND",
     "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
     "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
+    "feed": f"{_FEEDS}.formats.feed_file:FEED_KIND",
     "smtp": f"{_BISTRO}.http.config_fields:SMTP_KIND",
     "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
 }
