@@ -105,7 +105,9 @@ def drop_set(kind: int, part: float, seed: int = 0) -> DropSet:
     'xxxx------------------------------------x---------xxxxx-----'
     """
     if kind not in _KINDS:
-        raise ProblemError(f"drop set must be 1 or 2, got {kind!r}; 1 is single messages, 2 bunches")
+        raise ProblemError(
+            f"drop set must be 1 or 2, got {kind!r}; 1 is single messages, 2 bunches"
+        )
     if not 0 <= part < 1:
         raise ProblemError(f"the part to drop must be >= 0 and < 1, got {part!r}; 6.5 % is 0.065")
     exact = Fraction(part).limit_denominator(_FINEST)

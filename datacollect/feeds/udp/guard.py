@@ -86,7 +86,7 @@ class Alarm:
 
 
 class _Seen(NamedTuple):
-    """Sums of a report: packets sent below the newest, loss events, what the host could not take."""
+    """Sums of a report: packets up to the newest, loss events, times the host had no room."""
 
     n_packets: int
     n_events: int
@@ -191,8 +191,8 @@ class Guard:
     def _found(self, now_s: float) -> tuple[Reason, str] | None:
         if now_s - self._heard_s > SILENT_S:
             return Reason.SILENT, (
-                f"the receiver has not reported for {SILENT_S:g} s; look whether its agent runs and "
-                "the path holds"
+                f"the receiver has not reported for {SILENT_S:g} s; look whether its agent runs "
+                "and the path holds"
             )
         if self._n_sent > self._seen[-1].n_packets and now_s - self._moved_s > SILENT_S:
             return Reason.LOST, (
@@ -248,8 +248,9 @@ def is_chance(n_events: int, expected: float) -> bool:
 def _why(lost: str, n_host: int, most_loss: float) -> tuple[Reason, str]:
     if n_host:
         return Reason.HOST, (
-            f"the receiver's host is too slow: {n_host} times it had no room for what came, {lost}; "
-            "raise net.core.rmem_max there, let its agent run before others, or use a faster disk"
+            f"the receiver's host is too slow: {n_host} times it had no room for what came, "
+            f"{lost}; raise net.core.rmem_max there, let its agent run before others, or use a "
+            "faster disk"
         )
     return Reason.PATH, (
         f"the path loses more than most_loss = {most_loss:g}: {lost}; send less, or leave a part "

@@ -30,8 +30,8 @@ class Pacing:
     At 1000 a second, after a pause of a minute: the first alone, and then 5 in 4 ms.
 
     >>> pacing = Pacing(1000.0)
-    >>> pacing.take(0.0, 1), pacing.take(60.0, 100), pacing.take(60.002, 99), pacing.take(60.004, 96)
-    (1, 1, 1, 1)
+    >>> [pacing.take(at_s, 100) for at_s in (0.0, 60.0, 60.0, 60.0, 60.001, 60.002)]
+    [1, 1, 1, 0, 1, 1]
     """
 
     def __init__(self, packets_per_s: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from datacollect.errors import ProblemError
@@ -26,7 +28,7 @@ def test_single_ones_come_at_a_steady_rate(seed: int) -> None:
     """Of 10^6 at 6.5 % exactly 65 000, one after 15 or 16 others, none beside another."""
     numbers = dropped(1, 0.065, seed, N)
     assert len(numbers) == 65_000
-    assert {b - a for a, b in zip(numbers, numbers[1:], strict=False)} == {15, 16}
+    assert {b - a for a, b in pairwise(numbers)} == {15, 16}
 
 
 @pytest.mark.slow
@@ -35,7 +37,7 @@ def test_bunches_have_one_to_ten_and_then_their_share_is_sent(part: float) -> No
     """After n left out come n (1/f - 1) that are sent: to within one, by what was owed before."""
     found = bunches(dropped(2, part, 7, N))
     assert {n for _, n in found} == set(range(1, 11))
-    for (first, n), (after, _) in zip(found, found[1:], strict=False):
+    for (first, n), (after, _) in pairwise(found):
         assert abs((after - first - n) - n * (1 / part - 1)) <= 1
     assert sum(n for _, n in found) / N == pytest.approx(part, abs=20 / N)
 

@@ -57,7 +57,8 @@ def test_half_the_path_gone_fires_within_a_second(packets_per_s: int, bunch: int
     began = path.tick
     assert path.run(2, 0.5) is Phase.WARNED
     assert (path.tick - began) / 10 <= 1.0
-    assert path.guard.alarm is not None and path.guard.alarm.reason is Reason.PATH
+    assert path.guard.alarm is not None
+    assert path.guard.alarm.reason is Reason.PATH
     assert "send less" in path.guard.alarm.text
 
 
@@ -72,7 +73,8 @@ def test_two_hours_of_bearable_loss_cause_no_alarm(bunch: int) -> None:
 def test_losses_that_the_receiving_host_caused_have_another_remedy() -> None:
     path = Path(7_600)
     assert path.run(5, 0.05, host=True) is Phase.WARNED
-    assert path.guard.alarm is not None and path.guard.alarm.reason is Reason.HOST
+    assert path.guard.alarm is not None
+    assert path.guard.alarm.reason is Reason.HOST
     assert "rmem_max" in path.guard.alarm.text
 
 
@@ -81,14 +83,16 @@ def test_a_second_without_reports_fires() -> None:
     path.run(3, 0.0)
     assert path.guard.look(4.0) is Phase.WELL
     assert path.guard.look(4.01) is Phase.WARNED
-    assert path.guard.alarm is not None and path.guard.alarm.reason is Reason.SILENT
+    assert path.guard.alarm is not None
+    assert path.guard.alarm.reason is Reason.SILENT
 
 
 def test_reports_that_nothing_arrives_fire_after_a_second() -> None:
     path = Path(1_000)
     path.run(3, 0.0)
     assert path.run(5, 1.0) is Phase.WARNED
-    assert path.guard.alarm is not None and path.guard.alarm.reason is Reason.LOST
+    assert path.guard.alarm is not None
+    assert path.guard.alarm.reason is Reason.LOST
     assert 1.0 <= path.tick / 10 - 3.0 <= 1.2
 
 

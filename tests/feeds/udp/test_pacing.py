@@ -14,7 +14,7 @@ def test_a_quantum_is_half_a_millisecond_or_sixteen_packets(per_s: float, quantu
 
 
 def run(per_s: float, seconds: float, late_at_s: float = 99.0) -> list[tuple[float, int]]:
-    """Send a source's packets as they are made, but for a pause of 0.3 s; return when how many left."""
+    """Send what a source makes, but for a pause of 0.3 s; return when how many left."""
     pacing, sent, now_s, left = Pacing(per_s), 0, 0.0, []
     while now_s < seconds:
         while n := pacing.take(now_s, int(now_s * per_s) + 1 - sent):

@@ -92,6 +92,6 @@ def test_a_leap_over_more_than_the_window_is_a_hole_but_for_its_end(n: int) -> N
     holes: list[Run] = []
     ring = Ring(4, holes.append, begin=10)
     assert ring.take(1000, n) == [Run(1000, n)]
-    assert numbers_of(holes) == list(range(10, 1000 + n - 4))[: 990]
+    assert numbers_of(holes) == list(range(10, 1000 + n - 4))[:990]
     ring.end(1000 + n)
     assert numbers_of(holes) == list(range(10, 1000))

@@ -1,0 +1,130 @@
+"""The table ``udp`` of a feed's file: what may be lost, what is left out, what fills holes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError
+from datacollect.feeds.udp.drop_sets import BUNCHES, SINGLE, DropSet, drop_set
+from datacollect.feeds.udp.guard import GRACE_S, MOST_LOSS, GuardLimits
+from datacollect.feeds.udp.packets import MOST_MESSAGE_BYTES, USUAL_MESSAGE_BYTES
+from datacollect.feeds.udp.ring import REORDER
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import Number, Text, Whole, wrong
+from datacollect.files.quantities import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ZERO, PATTERN, RANDOM = "zero", "pattern", "random"
+FILLS = (ZERO, PATTERN, RANDOM)
+KINDS = {"single": SINGLE, "bunches": BUNCHES}
+
+UDP_TABLE = Table(
+    "the table udp",
+    "A feed by UDP: what comes late is as bad as lost.",
+    (
+        Field(
+            "most_loss",
+            Number(positive=True),
+            "Part of the packets whose loss is bearable; where more is lost the feed ends.",
+            default=MOST_LOSS,
+        ),
+        Field(
+            "mean_bunch",
+            Number(positive=True),
+            "How many packets are lost together, on average.",
+            default=1.0,
+        ),
+        Field(
+            "grace",
+            Number(SECONDS, positive=True),
+            "How long the source has to act, before what it makes is dropped, seconds.",
+            default=GRACE_S,
+        ),
+        Field("drop", Number(), "Part of the messages to leave out on purpose.", default=0.0),
+        Field(
+            "drop_set",
+            Text(tuple(KINDS)),
+            "Which ones: single ones, steadily, or bunches of one to ten.",
+            default="single",
+        ),
+        Field("seed", Whole(), "Of the drop set.", default=0),
+        Field(
+            "fill",
+            Text(FILLS),
+            "What the receiver's file has in place of what is missing; pattern is 0x11223344.",
+            default=ZERO,
+        ),
+        Field(
+            "reorder",
+            Whole("packets", minimum=1, stop=2**22),
+            "How far behind the newest a packet may come, and still be put to its place.",
+            default=REORDER,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class UdpSettings:
+    """How a feed goes by UDP; see ``UDP_TABLE``.
+
+    Attributes
+    ----------
+    limits : GuardLimits
+    drop : float
+    drop_kind : str
+    seed : int
+    fill : str
+    reorder : int
+    """
+
+    limits: GuardLimits = field(default_factory=GuardLimits)
+    drop: float = 0.0
+    drop_kind: str = "single"
+    seed: int = 0
+    fill: str = ZERO
+    reorder: int = REORDER
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any], place: str = "udp") -> UdpSettings:
+        """Read such a table.
+
+        Raises
+        ------
+        ProblemError
+            It breaks a rule.
+
+        Examples
+        --------
+        >>> UdpSettings.from_dict({"drop": 0.065, "fill": "pattern"}).drop
+        0.065
+        """
+        values = UDP_TABLE.read(tree, place)
+        for key in ("most_loss", "drop"):
+            if values[key] >= 1:
+                remedy = "6.5 % is 0.065"
+                raise wrong(f"{place}.{key}", "must be a part, below 1", values[key], remedy)
+        if values["mean_bunch"] < 1:
+            remedy = "write 1 where packets are lost one by one"
+            raise wrong(f"{place}.mean_bunch", "must be >= 1", values["mean_bunch"], remedy)
+        return cls(
+            GuardLimits(values["most_loss"], values["mean_bunch"], values["grace"]),
+            *(values["drop"], values["drop_set"], values["seed"]),
+            *(values["fill"], values["reorder"]),
+        )
+
+    def new_drop_set(self) -> DropSet:
+        """Return what says which messages are left out, from the first on."""
+        return drop_set(KINDS[self.drop_kind], self.drop, self.seed)
+
+
+def require_datagram(message_bytes: int) -> None:
+    """Raise `ProblemError` unless a message fits a datagram."""
+    if message_bytes > MOST_MESSAGE_BYTES:
+        raise ProblemError(
+            f"message_bytes must be at most {MOST_MESSAGE_BYTES} by udp, got {message_bytes}: a "
+            f"message is one packet; {USUAL_MESSAGE_BYTES} fit what Ethernet usually carries"
+        )
