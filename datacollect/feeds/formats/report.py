@@ -13,6 +13,9 @@ from datacollect.files.kinds import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 REPORT_FORMAT = "datacollect-feed-report/1"
 
 # Bins of delays: each ends 2^(1/8), 9 %, after the one before; the first ends here.
@@ -137,6 +140,21 @@ class Delays:
         self.sum_s += delay_s * n
         self.least_s = min(self.least_s, delay_s)
         self.largest_s = max(self.largest_s, delay_s)
+
+    def add_all(self, delays_s: NDArray[np.float64]) -> None:
+        """Count delays, shape `(n,)`, as `add` does each."""
+        if not len(delays_s):
+            return
+        import numpy as np
+
+        shares = np.log2(np.maximum(delays_s, FIRST_S) / FIRST_S) * PER_DOUBLING
+        numbers = np.minimum(np.ceil(shares.round(6)), N_BINS - 1).astype(np.int64)
+        for number, n in zip(*np.unique(numbers, return_counts=True), strict=True):
+            self.bins[int(number)] += int(n)
+        self.n += len(delays_s)
+        self.sum_s += float(delays_s.sum())
+        self.least_s = min(self.least_s, float(delays_s.min()))
+        self.largest_s = max(self.largest_s, float(delays_s.max()))
 
     @property
     def mean_s(self) -> float:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from datacollect.feeds.udp.settings import UdpSettings
 
 
+# The guard's windows are long against this.
+LOOK_EACH_S = 0.02
+
+
 class Waiting(NamedTuple):
     """A message that is to be sent."""
 
@@ -107,6 +111,20 @@ class Sending:
         return self._guard
 
     @property
+    def alarm(self) -> str | None:
+        """Why the guard has fired; None where all is well."""
+        alarm = self._guard.alarm
+        return None if alarm is None else alarm.text
+
+    @property
+    def have_arrived(self) -> bool:
+        """Whether all that was sent over this connection has arrived, or was overtaken."""
+        report = self._report
+        return self.n_sent == self._n_before or (
+            report is not None and report.n_packets >= self.n_sent - self._n_before
+        )
+
+    @property
     def n_waiting(self) -> int:
         """Messages that are to be sent."""
         return len(self._waiting)
@@ -120,7 +138,7 @@ class Sending:
 
         Of what waits, all is sent yet.
         """
-        self._n_before += self.n_sent - self._n_before
+        self._n_before = self.n_sent
         self._begin(now_s)
         self._is_open = True
         return self._waiting[0].number if self._waiting else self.made
@@ -135,6 +153,7 @@ class Sending:
         self._guard = Guard(self._settings.limits, now_s)
         self._pacing = Pacing(self._per_s)
         self._report: ReceiverReport | None = None
+        self._look_at_s = now_s
 
     def make(self, data: bytes, now_s: float, made_ns: int) -> None:
         """Take the next message that a source makes; never waits.
@@ -201,9 +220,10 @@ class Sending:
         self._guard.report(now_s, report.n_packets, report.n_events, report.n_host)
 
     def look(self, now_s: float) -> Phase:
-        """Have the guard look; return what it does with input."""
-        if not self._is_open or self.ended is not None:
+        """Have the guard look, not too often; return what it does with input."""
+        if not self._is_open or self.ended is not None or now_s < self._look_at_s:
             return self.phase
+        self._look_at_s = now_s + LOOK_EACH_S
         before = self._guard.n_alarms
         self.phase = self._guard.look(now_s)
         self.n_alarms += self._guard.n_alarms - before

@@ -1,0 +1,472 @@
+"""Sends a feed by UDP: its core, a thread that sends packets, one that hears what the receiver says.
+
+The connection over TLS shows who receives, opens the port for packets, and carries reports; where
+it ends, what is made is lost until it is open again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from datacollect.errors import RefusedError, TransferError
+from datacollect.feeds.formats import frames
+from datacollect.feeds.formats.frames import FrameError, Hello, Lines, welcome_of
+from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
+from datacollect.feeds.udp.packets import HEAD, raw_nonce
+from datacollect.feeds.udp.reports import ReceiverReport
+from datacollect.feeds.udp.sending import Sending
+from datacollect.feeds.udp.sockets import PacketSender, before_others
+from datacollect.net.safe_text import safe_text
+from datacollect.net.tickets import is_nonce
+from datacollect.net.udp import GREETINGS, connected_udp, greeting_number, none_has_arrived
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+
+    from datacollect.feeds.formats.clock import SteadyClock
+    from datacollect.feeds.formats.feed_file import FeedFile
+    from datacollect.feeds.udp.settings import UdpSettings
+
+FIRST_GREETING = 2**62
+GREETED_S, ANSWER_S = 3.0, 10.0
+# How long what was sent last may take.
+ARRIVED_S = 1.0
+IDLE_S = 0.02
+RETRY_S, MOST_RETRY_S = 0.2, 5.0
+COMPARISONS = 5
+# Status of a refusal that does not last.
+AGAIN = 503
+
+
+class Control(Protocol):
+    """A connection to the receiver over TLS, which has shown its certificate and taken a ticket."""
+
+    @property
+    def address(self) -> str:
+        """Where the receiver has shown itself."""
+
+    def send(self, data: bytes) -> None:
+        """Send all of it; from any thread."""
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        """Return what has come; None: nothing yet; empty: it has ended."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class UdpSender:
+    """Sends a feed; all methods may be called from any thread.
+
+    Parameters
+    ----------
+    feed : FeedFile
+    settings : UdpSettings
+    stream : str
+        What tells this feed from all others of its name.
+    connect : callable
+        Returns a new connection to the receiver, as `Control`; raises TransferError.
+    clock : SteadyClock
+    tell : callable
+        Takes lines that somebody would want to know at once.
+    """
+
+    def __init__(
+        self,
+        feed: FeedFile,
+        settings: UdpSettings,
+        stream: str,
+        connect: Callable[[], Control],
+        clock: SteadyClock,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._feed, self._settings, self._stream = feed, settings, stream
+        self._connect, self._clock, self._tell = connect, clock, tell
+        self._lock = threading.Lock()
+        per_s = feed.rate_bytes_per_s / feed.message_bytes
+        most = max(feed.buffer_bytes // feed.message_bytes, 1)
+        self._core = Sending(settings, per_s, most, feed.when_full, self._now_s())
+        self._tail = b""
+        self._is_idle, self._made = True, threading.Event()
+        self._is_over = threading.Event()
+        self._is_ended = threading.Event()
+        self._control: Control | None = None
+        self._n_connections = 0
+        self._told_alarm: str | None = None
+        self._final: FeedReport | None = None
+        self._progress: tuple[FeedCounts, Delays] = (FeedCounts(), Delays())
+        self._failure: Exception | None = None
+        self._packets: PacketSender | None = None
+        self._nonce = b""
+        self._first = threading.Event()
+        self._threads = [
+            threading.Thread(target=run, name=name, daemon=True)
+            for name, run in (("feed hear", self._hear_all), ("feed send", self._send_all))
+        ]
+
+    # The source ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Connect for the first time.
+
+        Raises
+        ------
+        RefusedError, TransferError
+            The receiver takes no such feed, or cannot be reached.
+        """
+        self._opened = self._open()
+        for thread in self._threads:
+            thread.start()
+
+    def write(self, block: bytes | bytearray | memoryview) -> float:
+        """Take what the source has made; never waits. Return how far behind the sender is, seconds.
+
+        Where the guard has fired, `alarm` says why.
+
+        Raises
+        ------
+        FeedStopped
+            The feed has ended.
+        """
+        size, now_s = self._feed.message_bytes, self._now_s()
+        data = self._tail + bytes(block)
+        stop = len(data) // size * size
+        if self._failure is not None:
+            raise self._stopped(str(self._failure))
+        with self._lock:
+            made_ns = self._clock.now_ns()
+            for at in range(0, stop, size):
+                self._core.make(data[at : at + size], now_s, made_ns)
+            behind_s, ended = self._core.behind_s(now_s), self._core.ended
+        self._tail = data[stop:]
+        if self._is_idle:
+            self._made.set()
+        if ended is not None:
+            raise self._stopped(ended)
+        return behind_s
+
+    @property
+    def alarm(self) -> str | None:
+        """Why the guard has fired: what is made is dropped soon, unless that passes."""
+        return self._core.alarm
+
+    @property
+    def counts(self) -> FeedCounts:
+        """What has become of messages so far, as far as it is known here."""
+        counts = self._progress[0].copy() if self._final is None else self._final.counts.copy()
+        with self._lock:
+            counts.made, counts.made_bytes = self._core.made, self._core.made_bytes
+            counts.sent = self._core.n_sent
+        counts.reconnections = max(self._n_connections - 1, 0)
+        return counts
+
+    @property
+    def delays(self) -> Delays:
+        """How late messages came so far."""
+        return self._progress[1] if self._final is None else self._final.delays
+
+    @property
+    def not_sent(self) -> dict[str, int]:
+        """What was made and not sent, by why."""
+        return dict(vars(self._core.not_sent))
+
+    def close(self) -> FeedReport | None:
+        """End the feed; return what the receiver says of it, None where it does not say.
+
+        Raises
+        ------
+        FeedStopped
+            The receiver has refused what came.
+        """
+        if self._tail:
+            with self._lock:
+                self._core.make(self._tail, self._now_s(), self._clock.now_ns())
+            self._tail = b""
+        self._is_ended.set()
+        self._made.set()
+        give_up_s = time.monotonic() + self._feed.give_up_s
+        while self._threads[0].is_alive() and time.monotonic() < give_up_s:
+            self._threads[0].join(0.1)
+        self.abort()
+        if self._failure is not None:
+            raise self._stopped(str(self._failure))
+        return self._final
+
+    def abort(self) -> None:
+        """Send nothing more, whatever waits; again does nothing."""
+        self._is_over.set()
+        self._made.set()
+        self._cut()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _stopped(self, why: str) -> FeedStopped:
+        return FeedStopped(f"the feed ends: {why}", self.counts)
+
+    def _now_s(self) -> float:
+        return self._clock.now_ns() / 1e9
+
+    # The connection --------------------------------------------------------------------------
+
+    def _open(self) -> Iterator[dict[str, Any]]:
+        """Connect, and greet the port; return what the receiver says from then on."""
+        control = self._control = self._connect()
+        lines = _lines(control, self._is_over)
+        try:
+            feed = self._feed
+            hello = Hello(
+                *(feed.name, self._stream, feed.transport, feed.rate_bytes_per_s),
+                *(feed.message_bytes, feed.late_after_s, self._clock.boot, self._clock.base_ns),
+            )
+            control.send(hello.line())
+            told = _awaited(lines, ("welcome", "ended"))
+            if "ended" in told:
+                self._final = FeedReport.from_dict(told["ended"])
+                return iter(())
+            welcome = welcome_of(told)
+            control.send(frames.note_frame({"counts": {}, "udp": self._table()}))
+            port = _awaited(lines, ("udp",))["udp"]
+            if welcome.boot != self._clock.boot:
+                self._compare_clocks(control, lines)
+            self._greet(control, lines, port)
+        except BaseException:
+            control.close()
+            raise
+        self._n_connections += 1
+        return lines
+
+    def _table(self) -> dict[str, Any]:
+        """Return the table ``udp`` of the feed's file, for the receiver and its report."""
+        settings, limits = self._settings, self._settings.limits
+        return {
+            "most_loss": limits.most_loss,
+            "mean_bunch": limits.mean_bunch,
+            "grace": limits.grace_s,
+            "drop": settings.drop,
+            "drop_set": settings.drop_kind,
+            "seed": settings.seed,
+            "fill": settings.fill,
+            "reorder": settings.reorder,
+        }
+
+    def _compare_clocks(self, control: Control, lines: Iterator[dict[str, Any]]) -> None:
+        """Tell the receiver how far its clock is ahead of this one."""
+        found = []
+        for _ in range(COMPARISONS):
+            sent_ns = self._clock.now_ns()
+            control.send(frames.time_frame(sent_ns))
+            told = _awaited(lines, ("time",))
+            came_ns = self._clock.now_ns()
+            at_ns = told.get("at_ns")
+            if told["time"] != sent_ns or type(at_ns) is not int:
+                raise FrameError("malformed time of a feed")
+            found.append((came_ns - sent_ns, at_ns - (sent_ns + came_ns) // 2))
+        round_trip_ns, ahead_ns = min(found)
+        control.send(frames.note_frame({"counts": {}, "clock": [ahead_ns, round_trip_ns]}))
+
+    def _greet(self, control: Control, lines: Iterator[dict[str, Any]], told: Any) -> None:
+        """Send greetings to the port that the receiver has named, until it says one of them."""
+        nonce, port = _port_of(told)
+        self._nonce = raw_nonce(nonce)
+        connected = connected_udp((control.address, port), self._feed.to.name)
+        try:
+            size = HEAD.size + self._feed.message_bytes
+            numbers = {greeting_number(FIRST_GREETING) for _ in range(GREETINGS)}
+            failure = ""
+            for number in numbers:
+                packet = HEAD.pack(self._nonce, number, 0, 0).ljust(size, b"\0")
+                try:
+                    connected.send(packet)
+                except OSError as error:
+                    failure = str(error.strerror)
+            until_s = time.monotonic() + GREETED_S
+            for line in lines:
+                greeted = line.get("greeted")
+                if isinstance(greeted, list) and numbers & {*_numbers(greeted)}:
+                    break
+                if time.monotonic() > until_s:
+                    raise none_has_arrived(self._feed.to.name, GREETINGS, port, failure)
+        except BaseException:
+            connected.close()
+            raise
+        self._start_packets(connected, size)
+
+    def _start_packets(self, connected: socket.socket, size: int) -> None:
+        self._socket = connected
+        with self._lock:
+            self._packets = PacketSender(connected, size)
+            self._core.connected(self._now_s())
+
+    def _cut(self) -> None:
+        """Send nothing more over this connection."""
+        with self._lock:
+            self._core.disconnected()
+            if self._packets is not None:
+                self._packets = None
+                self._socket.close()
+        if self._control is not None:
+            self._control.close()
+
+    # The thread that hears -------------------------------------------------------------------
+
+    def _hear_all(self) -> None:
+        lines, wait_s = self._opened, RETRY_S
+        try:
+            while True:
+                try:
+                    self._hear(lines)
+                except RefusedError as error:
+                    if error.status != AGAIN:
+                        raise
+                except TransferError as error:
+                    self._tell(str(error))
+                self._cut()
+                if self._final is not None or self._is_over.wait(wait_s):
+                    return
+                while True:
+                    try:
+                        lines, wait_s = self._open(), RETRY_S
+                        break
+                    except RefusedError as error:
+                        if error.status != AGAIN:
+                            raise
+                    except TransferError as error:
+                        self._tell(f"{self._feed.to.name}: {error}")
+                    wait_s = min(2 * wait_s, MOST_RETRY_S)
+                    if self._is_over.wait(wait_s):
+                        return
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._is_over.set()
+            self._made.set()
+
+    def _hear(self, lines: Iterator[dict[str, Any]]) -> None:
+        """Take what the receiver says, until it has said that all is there.
+
+        Raises
+        ------
+        TransferError
+            The connection has ended before.
+        """
+        if self._final is not None:
+            return
+        end_at_s: float | None = None
+        is_end_sent = False
+        for line in lines:
+            if "packets" in line:
+                with self._lock:
+                    report = ReceiverReport.from_dict(line["packets"])
+                    self._core.report(self._now_s(), report)
+            self._take(line)
+            if self._final is not None:
+                return
+            if self._is_ended.is_set() and not is_end_sent and not self._core.n_waiting:
+                end_at_s = end_at_s or time.monotonic() + ARRIVED_S
+                if self._core.have_arrived or time.monotonic() >= end_at_s:
+                    self._send_end()
+                    is_end_sent = True
+        raise TransferError(f"{self._feed.to.name}: the connection has ended")
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "why" in line:
+            raise RefusedError(
+                f"{self._feed.to.name}: refuses: {safe_text(str(line['why']))}",
+                AGAIN if line.get("again") is True else 403,
+            )
+        if "report" in line:
+            told = line["report"]
+            if not isinstance(told, dict):
+                raise FrameError("malformed report of a feed")
+            self._progress = (
+                FeedCounts.from_dict(told.get("counts")),
+                Delays.from_dict(told.get("delay")),
+            )
+        if "ended" in line:
+            self._final = FeedReport.from_dict(line["ended"])
+
+    def _send_end(self) -> None:
+        assert self._control is not None
+        with self._lock:
+            made, made_bytes, sent = self._core.made, self._core.made_bytes, self._core.n_sent
+        counts = {"sent": sent, "reconnections": self._n_connections - 1}
+        self._control.send(
+            frames.note_frame({"counts": counts}) + frames.end_frame(made, made_bytes)
+        )
+
+    # The thread that sends -------------------------------------------------------------------
+
+    def _send_all(self) -> None:
+        with before_others():
+            while not self._is_over.is_set():
+                wait_s = self._send()
+                if wait_s is None:
+                    self._is_idle = True
+                    self._made.wait(IDLE_S)
+                    self._made.clear()
+                    self._is_idle = False
+                elif wait_s > 0:
+                    time.sleep(wait_s)
+
+    def _send(self) -> float | None:
+        """Send what may leave; return how long to wait then, None: until something is made."""
+        now_s = self._now_s()
+        with self._lock:
+            due, packets = self._core.due(now_s), self._packets
+            if not due or packets is None:
+                alarm = self._core.alarm
+                wait_s = max(self._core.wait_s, 1e-4) if self._core.n_waiting else None
+                if alarm != self._told_alarm:
+                    self._told_alarm = alarm
+                    self._tell(alarm or "the path is well again")
+                return wait_s
+            data = self._core.packets(due, self._nonce, now_s)
+        try:
+            packets.send(data)
+        except OSError:
+            # The port is closed, or the socket: the connection says which.
+            return 0.01
+        return 0.0
+
+
+def _numbers(told: list[Any]) -> Iterator[int]:
+    return (number for number in told if type(number) is int)
+
+
+def _lines(control: Control, is_over: threading.Event) -> Iterator[dict[str, Any]]:
+    """Yield what a receiver says, and an empty line now and then."""
+    cut = Lines()
+    while not is_over.is_set():
+        data = control.receive(0.1)
+        if data is None:
+            yield {}
+        elif not data:
+            return
+        else:
+            yield from cut.take(data)
+
+
+def _awaited(lines: Iterator[dict[str, Any]], keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return the first line that has one of some keys."""
+    until_s = time.monotonic() + ANSWER_S
+    for line in lines:
+        if "why" in line:
+            status = AGAIN if line.get("again") is True else 403
+            raise RefusedError(safe_text(str(line["why"])), status)
+        if any(key in line for key in keys):
+            return line
+        if time.monotonic() > until_s:
+            break
+    raise TransferError(f"the receiver does not say {' or '.join(keys)}")
+
+
+def _port_of(told: Any) -> tuple[str, int]:
+    nonce, port = (told.get(key) if isinstance(told, dict) else None for key in ("nonce", "port"))
+    if not is_nonce(nonce) or type(port) is not int or not 0 < port < 65_536:
+        raise FrameError("malformed port of a feed")
+    assert isinstance(nonce, str)
+    return nonce, port
