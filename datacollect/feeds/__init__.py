@@ -7,6 +7,7 @@ how late they came. Imports lead downwards::
     commands   `datacollect feed send`, `feed run`
     receiver   the table `feed` of an agent's file, and who takes feeds for it
     sender     takes what a source makes, keeps it until it is written there, sends it
+    udp        rings, drop sets, pacing and guard of feeds by UDP
     formats    FEED.toml, messages on the wire, counts, delays, the report
 
 Sender and receiver have a core each that reads no clock, socket or file.

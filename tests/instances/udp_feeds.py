@@ -13,11 +13,11 @@ from datacollect.errors import DatacollectError
 from datacollect.feeds.formats.clock import SteadyClock
 from datacollect.feeds.formats.feed_file import FeedFile
 from datacollect.feeds.formats.frames import hello_of, line_of
+from datacollect.feeds.formats.udp_settings import UdpSettings
 from datacollect.feeds.receiver.disk import Folder
 from datacollect.feeds.receiver.kept_feed import kept_feed
 from datacollect.feeds.receiver.udp_taking import UdpLimits, UdpTaking, require_udp
 from datacollect.feeds.sender.udp_sender import UdpSender
-from datacollect.feeds.udp.settings import UdpSettings
 
 __all__ = ["Plain", "UdpHost", "feed_file", "sender"]
 
@@ -130,7 +130,9 @@ def feed_file(**more: object) -> FeedFile:
         "transport": "udp",
         "give_up": 20,
     }
-    return FeedFile.from_dict(tree | more)
+    return FeedFile.from_dict(
+        {key: value for key, value in (tree | more).items() if value is not None}
+    )
 
 
 @contextmanager

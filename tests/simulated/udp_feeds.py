@@ -15,13 +15,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from datacollect.feeds.formats.feed_file import DROP_NEW, DROP_OLD, STOP
+from datacollect.feeds.formats.packets import HEAD, heads_of
+from datacollect.feeds.formats.udp_settings import BUNCHES, SINGLE, UdpSettings
 from datacollect.feeds.udp.drop_sets import dropped
-from datacollect.feeds.udp.guard import GuardLimits
-from datacollect.feeds.udp.packets import HEAD, heads_of
 from datacollect.feeds.udp.receiving import Receiving, UdpFeed
 from datacollect.feeds.udp.reports import EACH_S, ReceiverReport
 from datacollect.feeds.udp.sending import Sending
-from datacollect.feeds.udp.settings import KINDS, UdpSettings
 
 MESSAGE_BYTES = 8
 ODD = (None, [], {}, {"number": 1}, "x", 7)
@@ -53,10 +52,11 @@ class World:
         self.per_s = rng.choice([20.0, 200.0, 2000.0])
         self.n = rng.choice([0, 1, 50, int(self.per_s * rng.uniform(0.5, 4))])
         self.settings = UdpSettings(
-            GuardLimits(rng.choice([0.01, 0.3, 0.9]), rng.choice([1.0, 5.0])),
-            rng.choice([0.0, 0.0, 0.065, 0.3]),
-            rng.choice(list(KINDS)),
-            seed,
+            most_loss=rng.choice([0.01, 0.3, 0.9]),
+            mean_bunch=rng.choice([1.0, 5.0]),
+            drop=rng.choice([0.0, 0.0, 0.065, 0.3]),
+            drop_set=rng.choice([SINGLE, BUNCHES]),
+            seed=seed,
             reorder=rng.choice([1, 4, 64, 65_536]),
         )
         when_full = rng.choice([STOP, DROP_NEW, DROP_OLD])
@@ -236,7 +236,7 @@ class World:
         if any(self.kept.file[i] != self.message(i) for i in self.kept.file):
             return "a message is not what was made"
         on_purpose = set(
-            dropped(KINDS[self.settings.drop_kind], self.settings.drop, self.settings.seed, self.n)
+            dropped(self.settings.drop_set, self.settings.drop, self.settings.seed, self.n)
         )
         if not on_purpose <= set(missing):
             return "something came that was left out"

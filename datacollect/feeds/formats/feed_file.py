@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.feeds.formats.packets import USUAL_MESSAGE_BYTES
+from datacollect.feeds.formats.udp_settings import UDP_TABLE, UdpSettings, require_datagram
 from datacollect.files.fields import ByName, Document, Field
 from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, shown, wrong
@@ -26,7 +28,7 @@ STOP, DROP_NEW, DROP_OLD = "stop", "drop-new", "drop-old"
 PART, REPORT, HOLES = ".part", ".json", ".holes"
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-MOST_MESSAGE_BYTES = 2**20
+MOST_MESSAGE_BYTES, USUAL_BYTES = 2**20, 4096
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ FEED = Document(
         Field(
             "message_bytes",
             Whole(BYTES, minimum=1, stop=MOST_MESSAGE_BYTES + 1),
-            "Each of these many bytes are numbered and stamped together.",
-            default=4096,
+            "So many bytes are numbered and stamped together; left out: 4096, and by udp 1412, "
+            "which one packet holds.",
         ),
         Field(
             "transport",
@@ -119,6 +121,7 @@ FEED = Document(
             "How fast what is late is sent at most, as a multiple of the rate.",
             default=1.25,
         ),
+        Field("udp", UDP_TABLE, "How it goes by udp."),
         Field(
             "late_after",
             Number(SECONDS, positive=True),
@@ -159,6 +162,8 @@ class FeedFile:
     socket_bytes : int or None
     catch_up : float
     late_after_s, give_up_s : float
+    udp : UdpSettings
+        Counts by udp alone.
 
     Examples
     --------
@@ -183,6 +188,7 @@ class FeedFile:
     catch_up: float
     late_after_s: float
     give_up_s: float
+    udp: UdpSettings = field(default_factory=UdpSettings)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> FeedFile:
@@ -199,6 +205,9 @@ class FeedFile:
             The tree breaks a rule.
         """
         values, base = FEED.read(tree), Path(folder)
+        if values["message_bytes"] is None:
+            by_udp = values["transport"] == UDP
+            values["message_bytes"] = USUAL_MESSAGE_BYTES if by_udp else USUAL_BYTES
         entries = {name: agent_of(name, each, base) for name, each in values["agents"].items()}
         to = _entry(values["to"], entries, "to")
         via = tuple(_entry(name, entries, "via") for name in values["via"])
@@ -216,6 +225,11 @@ class FeedFile:
                 values["buffer_bytes"],
                 "ask `datacollect feed plan`, which names one that fits",
             )
+        udp = UdpSettings() if values["udp"] is None else UdpSettings.of(values["udp"])
+        if values["transport"] == UDP:
+            _require_udp(values)
+        elif values["udp"] is not None:
+            raise wrong("udp", "must be left out by tcp", values["udp"], 'write transport = "udp"')
         return cls(
             name=values["name"],
             to=to,
@@ -232,7 +246,21 @@ class FeedFile:
             catch_up=values["catch_up"],
             late_after_s=values["late_after"],
             give_up_s=values["give_up"],
+            udp=udp,
         )
+
+
+def _require_udp(values: Mapping[str, Any]) -> None:
+    """Raise `ProblemError` where a feed by UDP has what only TCP can do."""
+    require_datagram(values["message_bytes"])
+    for key, what in (("via", "go directly"), ("spill", "lose what cannot be sent")):
+        if values[key]:
+            raise wrong(
+                key,
+                f"must be left out by udp: packets {what}",
+                values[key],
+                'leave it out, or write transport = "tcp"',
+            )
 
 
 def _entry(name: str, entries: Mapping[str, AgentEntry], place: str) -> AgentEntry:

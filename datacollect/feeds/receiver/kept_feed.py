@@ -45,6 +45,12 @@ class KeptFeed:
         """Write what has come."""
         self._disk.write(f"{self.name}{PART}", action.offset, action.blocks)
 
+    def cut(self) -> None:
+        """Take away what the file has behind the report's next message."""
+        report = self.report
+        n_bytes = min(report.counts.made_bytes, report.next * report.message_bytes)
+        self._disk.truncate(f"{self.name}{PART}", n_bytes)
+
     def list_hole(self, hole: Hole) -> None:
         """List what does not come; the file has nothing there."""
         row = f"{hole.message},{hole.n},{hole.offset},{hole.n_bytes}\n".encode()

@@ -8,18 +8,18 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.feeds.formats.frames import FrameError
+from datacollect.feeds.formats.udp_settings import UDP_TABLE
 from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
 from datacollect.feeds.udp.receiving import Receiving
-from datacollect.feeds.udp.settings import UDP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
+    from datacollect.feeds.formats.packets import Head
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
-    from datacollect.feeds.udp.packets import Head
     from datacollect.feeds.udp.receiving import Place, UdpFeed
 
 # Numbers of greetings, see `datacollect.net.udp`: no message has such a number.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import queue
-import socket
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import DatacollectError
+from datacollect.feeds.formats.packets import HEAD, heads_of
 from datacollect.feeds.receiver.core import Write
-from datacollect.feeds.udp.packets import HEAD, heads_of
 from datacollect.feeds.udp.sockets import (
     TOGETHER_BYTES,
     before_others,
@@ -20,9 +19,10 @@ from datacollect.feeds.udp.sockets import (
 from datacollect.net.udp import bound_udp
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
-    from datacollect.feeds.udp.packets import Head
+    from datacollect.feeds.formats.packets import Head
     from datacollect.feeds.udp.receiving import Place
 
 # What may be read and not be written yet: 32 MB.

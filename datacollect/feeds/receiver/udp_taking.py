@@ -6,18 +6,18 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import RefusedError
+from datacollect.errors import DatacollectError, RefusedError
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.frames import FrameError, Frames, Welcome
+from datacollect.feeds.formats.packets import raw_nonce
+from datacollect.feeds.formats.udp_settings import require_datagram
 from datacollect.feeds.receiver.core import Finish, Hole, Reply, Write
 from datacollect.feeds.receiver.kept_feed import HOLES_BYTES
 from datacollect.feeds.receiver.udp_core import UdpReceiverCore, udp_values
 from datacollect.feeds.receiver.udp_packets import PacketThreads
 from datacollect.feeds.udp.filling import filling
-from datacollect.feeds.udp.packets import raw_nonce
 from datacollect.feeds.udp.receiving import UdpFeed
 from datacollect.feeds.udp.reports import EACH_S
-from datacollect.feeds.udp.settings import require_datagram
 from datacollect.files.documents import peer_json
 from datacollect.files.units import format_rate
 from datacollect.net.tickets import new_nonce
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
+    from datacollect.feeds.formats.packets import Head
     from datacollect.feeds.receiver.kept_feed import KeptFeed
-    from datacollect.feeds.udp.packets import Head
     from datacollect.feeds.udp.receiving import Place
 
 
@@ -281,7 +281,7 @@ class UdpTaking:
                 tree["why"], tree["again"] = str(failure), False
             try:
                 self._tell(frames.line_of(tree))
-            except Exception:  # whoever reads the connection sees that it has ended
+            except (OSError, DatacollectError):  # who reads the connection sees that it has ended
                 return
             if failure is not None:
                 return

@@ -1,4 +1,4 @@
-"""Sends a feed by UDP: its core, a thread that sends packets, one that hears what the receiver says.
+"""Sends a feed by UDP: its core, a thread that sends packets, one that hears the receiver.
 
 The connection over TLS shows who receives, opens the port for packets, and carries reports; where
 it ends, what is made is lost until it is open again.
@@ -10,11 +10,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datacollect.errors import RefusedError, TransferError
+from datacollect.errors import DatacollectError, RefusedError, TransferError
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.frames import FrameError, Hello, Lines, welcome_of
+from datacollect.feeds.formats.packets import HEAD, raw_nonce
 from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
-from datacollect.feeds.udp.packets import HEAD, raw_nonce
 from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.sending import Sending
 from datacollect.feeds.udp.sockets import PacketSender, before_others
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.feed_file import FeedFile
-    from datacollect.feeds.udp.settings import UdpSettings
+    from datacollect.feeds.formats.udp_settings import UdpSettings
 
 FIRST_GREETING = 2**62
 GREETED_S, ANSWER_S = 3.0, 10.0
@@ -228,7 +228,7 @@ class UdpSender:
                 self._final = FeedReport.from_dict(told["ended"])
                 return iter(())
             welcome = welcome_of(told)
-            control.send(frames.note_frame({"counts": {}, "udp": self._table()}))
+            control.send(frames.note_frame({"counts": {}, "udp": self._settings.to_dict()}))
             port = _awaited(lines, ("udp",))["udp"]
             if welcome.boot != self._clock.boot:
                 self._compare_clocks(control, lines)
@@ -238,20 +238,6 @@ class UdpSender:
             raise
         self._n_connections += 1
         return lines
-
-    def _table(self) -> dict[str, Any]:
-        """Return the table ``udp`` of the feed's file, for the receiver and its report."""
-        settings, limits = self._settings, self._settings.limits
-        return {
-            "most_loss": limits.most_loss,
-            "mean_bunch": limits.mean_bunch,
-            "grace": limits.grace_s,
-            "drop": settings.drop,
-            "drop_set": settings.drop_kind,
-            "seed": settings.seed,
-            "fill": settings.fill,
-            "reorder": settings.reorder,
-        }
 
     def _compare_clocks(self, control: Control, lines: Iterator[dict[str, Any]]) -> None:
         """Tell the receiver how far its clock is ahead of this one."""
@@ -339,7 +325,7 @@ class UdpSender:
                     wait_s = min(2 * wait_s, MOST_RETRY_S)
                     if self._is_over.wait(wait_s):
                         return
-        except Exception as error:
+        except (DatacollectError, OSError) as error:
             self._failure = error
         finally:
             self._is_over.set()

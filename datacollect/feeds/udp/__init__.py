@@ -1,13 +1,11 @@
-"""Feeds by UDP: what comes late is as bad as lost, and what is lost is said.
+"""Feeds by UDP: cores without clocks, sockets or files, but for `sockets`.
 
 Imports lead downwards::
 
-    receiver, sender   threads and sockets around the cores
-    sockets            many packets by one call of the kernel
-    receiving, sending the two ends (sans I/O)
-    guard              says when the path, or the other host, cannot carry the feed
-    ring               which numbers have come, which are missing
-    drop_sets, pacing  what is left out on purpose; when packets may leave
-    packets            what lies before each message
-    settings           the table `udp` of a feed's file
+    sending, receiving  the two ends
+    settings            the table `udp` of a feed's file; what fills holes
+    guard, reports      whether the path, and the other host, carry the feed
+    ring                which numbers have come, which are missing
+    drop_sets, pacing   what is left out on purpose; when packets may leave
+    packets, sockets    what lies before each message; many packets by one call
 """

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from datacollect.errors import ProblemError
+from datacollect.feeds.formats.udp_settings import BUNCHES, SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SINGLE, BUNCHES = 1, 2
 MOST_IN_BUNCH = 10
 # Parts are taken as they are written, not as the nearest float.
 _FINEST = 10**9
@@ -73,19 +73,19 @@ class _Nothing:
         return False
 
 
-_KINDS: dict[int, Callable[[Fraction, random.Random], DropSet]] = {
+_KINDS: dict[str, Callable[[Fraction, random.Random], DropSet]] = {
     SINGLE: lambda part, rng: _Single(part, rng.randrange(part.denominator)),
     BUNCHES: _Bunches,
 }
 
 
-def drop_set(kind: int, part: float, seed: int = 0) -> DropSet:
+def drop_set(kind: str, part: float, seed: int = 0) -> DropSet:
     """Return what says which messages are left out.
 
     Parameters
     ----------
-    kind : int
-        1: single ones, steadily; 2: bunches of one to ten.
+    kind : str
+        ``"single"`` ones, steadily, or ``"bunches"`` of one to ten.
     part : float
         Of all messages; from 0 on, below 1.
     seed : int
@@ -97,10 +97,10 @@ def drop_set(kind: int, part: float, seed: int = 0) -> DropSet:
 
     Examples
     --------
-    >>> some = drop_set(1, 0.25)
+    >>> some = drop_set("single", 0.25)
     >>> sum(some.drops() for _ in range(1000))
     250
-    >>> bunches = drop_set(2, 0.1, seed=5)
+    >>> bunches = drop_set("bunches", 0.1, seed=5)
     >>> "".join("-x"[bunches.drops()] for _ in range(60))
     'xxxx------------------------------------x---------xxxxx-----'
     """
@@ -116,10 +116,10 @@ def drop_set(kind: int, part: float, seed: int = 0) -> DropSet:
     return _KINDS[kind](exact, random.Random(f"drop set {seed}"))
 
 
-def dropped(kind: int, part: float, seed: int, n: int) -> list[int]:
+def dropped(kind: str, part: float, seed: int, n: int) -> list[int]:
     """Return which of the first `n` messages such a set leaves out.
 
-    >>> dropped(1, 0.5, 0, 6)
+    >>> dropped("single", 0.5, 0, 6)
     [0, 2, 4]
     """
     of = drop_set(kind, part, seed)

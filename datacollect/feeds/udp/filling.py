@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from datacollect.feeds.udp.settings import PATTERN, RANDOM
+from datacollect.feeds.formats.udp_settings import PATTERN, RANDOM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

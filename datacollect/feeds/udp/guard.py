@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from datacollect.feeds.formats.udp_settings import GRACE_S, MOST_LOSS
+
 WINDOWS_S = (0.3, 1.0, 3.0, 10.0)
 # As often, at most, a window shows so many loss events by chance alone.
 CHANCE = 1e-7
 SILENT_S = 1.0
-GRACE_S, END_S = 2.0, 10.0
-MOST_LOSS = 0.01
+END_S = 10.0
 # Windows begin with the report before them: stamps are a little early or late.
 _EARLY_S = 0.02
 
@@ -124,9 +125,9 @@ class Guard:
 
     def __init__(self, limits: GuardLimits, began_s: float) -> None:
         self._limits = limits
-        self._times_s: list[float] = []
-        self._seen: list[_Seen] = []
-        self._reset(began_s, _Seen(0, 0, 0))
+        self._times_s = [began_s]
+        self._seen = [_Seen(0, 0, 0)]
+        self._dropping = False
         self._heard_s = self._moved_s = began_s
         self._n_sent = 0
         self.alarm: Alarm | None = None

@@ -17,7 +17,7 @@ from datacollect.feeds.udp.ring import Ring, Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.feeds.udp.packets import Head
+    from datacollect.feeds.formats.packets import Head
 
 # Beside what may be caught up: a second's worth, for clocks and queues.
 AT_ONCE_S = 1.0

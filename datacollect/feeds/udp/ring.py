@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# How far a packet may come behind the newest, in packets.
-REORDER = 65_536
-
 
 class Run(NamedTuple):
     """Numbers in a row."""

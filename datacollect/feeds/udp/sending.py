@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.feeds.formats.feed_file import DROP_NEW, DROP_OLD, STOP
-from datacollect.feeds.udp.guard import Guard, Phase
+from datacollect.feeds.formats.packets import HEAD
+from datacollect.feeds.udp.drop_sets import drop_set
+from datacollect.feeds.udp.guard import Guard, GuardLimits, Phase
 from datacollect.feeds.udp.pacing import Pacing
-from datacollect.feeds.udp.packets import HEAD
 
 if TYPE_CHECKING:
+    from datacollect.feeds.formats.udp_settings import UdpSettings
     from datacollect.feeds.udp.reports import ReceiverReport
-    from datacollect.feeds.udp.settings import UdpSettings
 
 
 # The guard's windows are long against this.
@@ -94,14 +95,15 @@ class Sending:
         assert when_full in (STOP, DROP_NEW, DROP_OLD)
         self._settings, self._per_s = settings, packets_per_s
         self._most_waiting, self._when_full = most_waiting, when_full
-        self._drop_set = settings.new_drop_set()
+        self._drop_set = drop_set(settings.drop_set, settings.drop, settings.seed)
         self._waiting: deque[Waiting] = deque()
         self.made = self.made_bytes = self.n_sent = self.n_odd_reports = 0
         # Packets of connections before this one.
         self._n_before = 0
         self.not_sent = NotSent()
         self.n_alarms = 0
-        self.phase, self.ended = Phase.WELL, None
+        self.phase = Phase.WELL
+        self.ended: str | None = None
         self._is_open = False
         self._begin(now_s)
 
@@ -150,7 +152,9 @@ class Sending:
         self._waiting.clear()
 
     def _begin(self, now_s: float) -> None:
-        self._guard = Guard(self._settings.limits, now_s)
+        settings = self._settings
+        limits = GuardLimits(settings.most_loss, settings.mean_bunch, settings.grace_s)
+        self._guard = Guard(limits, now_s)
         self._pacing = Pacing(self._per_s)
         self._report: ReceiverReport | None = None
         self._look_at_s = now_s

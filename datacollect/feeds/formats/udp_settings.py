@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.feeds.udp.drop_sets import BUNCHES, SINGLE, DropSet, drop_set
-from datacollect.feeds.udp.guard import GRACE_S, MOST_LOSS, GuardLimits
-from datacollect.feeds.udp.packets import MOST_MESSAGE_BYTES, USUAL_MESSAGE_BYTES
-from datacollect.feeds.udp.ring import REORDER
+from datacollect.feeds.formats.packets import MOST_MESSAGE_BYTES, USUAL_MESSAGE_BYTES
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Number, Text, Whole, wrong
 from datacollect.files.quantities import SECONDS
@@ -19,7 +16,9 @@ if TYPE_CHECKING:
 
 ZERO, PATTERN, RANDOM = "zero", "pattern", "random"
 FILLS = (ZERO, PATTERN, RANDOM)
-KINDS = {"single": SINGLE, "bunches": BUNCHES}
+SINGLE, BUNCHES = "single", "bunches"
+MOST_LOSS, GRACE_S = 0.01, 2.0
+REORDER = 65_536
 
 UDP_TABLE = Table(
     "the table udp",
@@ -46,9 +45,9 @@ UDP_TABLE = Table(
         Field("drop", Number(), "Part of the messages to leave out on purpose.", default=0.0),
         Field(
             "drop_set",
-            Text(tuple(KINDS)),
+            Text((SINGLE, BUNCHES)),
             "Which ones: single ones, steadily, or bunches of one to ten.",
-            default="single",
+            default=SINGLE,
         ),
         Field("seed", Whole(), "Of the drop set.", default=0),
         Field(
@@ -73,17 +72,19 @@ class UdpSettings:
 
     Attributes
     ----------
-    limits : GuardLimits
+    most_loss, mean_bunch, grace_s : float
     drop : float
-    drop_kind : str
+    drop_set : str
     seed : int
     fill : str
     reorder : int
     """
 
-    limits: GuardLimits = field(default_factory=GuardLimits)
+    most_loss: float = MOST_LOSS
+    mean_bunch: float = 1.0
+    grace_s: float = GRACE_S
     drop: float = 0.0
-    drop_kind: str = "single"
+    drop_set: str = SINGLE
     seed: int = 0
     fill: str = ZERO
     reorder: int = REORDER
@@ -102,7 +103,12 @@ class UdpSettings:
         >>> UdpSettings.from_dict({"drop": 0.065, "fill": "pattern"}).drop
         0.065
         """
-        values = UDP_TABLE.read(tree, place)
+        return cls.of(UDP_TABLE.read(tree, place), place)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], place: str = "udp") -> UdpSettings:
+        """Return what the values of `UDP_TABLE` say, as it has read them; raise as `from_dict`."""
+        values = dict(values)
         for key in ("most_loss", "drop"):
             if values[key] >= 1:
                 remedy = "6.5 % is 0.065"
@@ -110,15 +116,12 @@ class UdpSettings:
         if values["mean_bunch"] < 1:
             remedy = "write 1 where packets are lost one by one"
             raise wrong(f"{place}.mean_bunch", "must be >= 1", values["mean_bunch"], remedy)
-        return cls(
-            GuardLimits(values["most_loss"], values["mean_bunch"], values["grace"]),
-            *(values["drop"], values["drop_set"], values["seed"]),
-            *(values["fill"], values["reorder"]),
-        )
+        return cls(grace_s=values.pop("grace"), **values)
 
-    def new_drop_set(self) -> DropSet:
-        """Return what says which messages are left out, from the first on."""
-        return drop_set(KINDS[self.drop_kind], self.drop, self.seed)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that says so."""
+        tree = asdict(self)
+        return {"grace": tree.pop("grace_s"), **tree}
 
 
 def require_datagram(message_bytes: int) -> None:
