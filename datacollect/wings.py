@@ -60,6 +60,7 @@ AGENT_TABLES = {
 AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
+    "feed": f"{_FEEDS}.receiver.service:FEED_HANDLERS",
 }
 
 # Live pages: `datacollect.pictures.live_views`.
@@ -86,6 +87,7 @@ KEY_FORMS = {"witness": f"{_BISTRO}.formats.log.checkpoints:WITNESS_KEY_FORM"}
 NAMES = {
     "audit_event": f"{_BISTRO}.auditor.audit_event:audit_event",
     "bistro": _BISTRO,
+    "feeds": _FEEDS,
     "measure_cycle": f"{_MEASURING}.cycle.measure_cycle:measure_cycle",
     "upload": f"{_BISTRO}.person.upload:upload",
     "verify_receipt": f"{_BISTRO}.person.verify_receipt:verify_receipt",

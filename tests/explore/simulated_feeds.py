@@ -1,4 +1,4 @@
-"""Feeds whose ends are killed, whose disks are full: what is received or listed is all there was."""
+"""Feeds whose ends are killed, whose disks are full: received or listed is all there was."""
 
 from __future__ import annotations
 

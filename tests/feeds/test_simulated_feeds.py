@@ -1,4 +1,4 @@
-"""Sender and receiver without I/O: whatever happens, what is received or listed is all there was."""
+"""Sender and receiver without I/O: whatever happens, received or listed is all there was."""
 
 from __future__ import annotations
 

@@ -101,6 +101,8 @@ class ReceiverCore:
         """
         done: list[Action] = []
         for kind, number, stamp, content in self._frames.take(data):
+            if self._is_over and kind == frames.NOTE:
+                continue
             if self._is_over and kind != frames.TIME:
                 raise FrameError("something comes after the end of a feed")
             if kind == frames.DATA:

@@ -99,5 +99,10 @@ def _configured(values: dict[str, Any], places: AgentPlaces) -> FeedConfig:
 
 
 FEED_TABLE = AgentTable(
-    "feed", FEED, "Feeds that are taken; left out: none.", _configured, work="taking feeds"
+    "feed",
+    FEED,
+    "Feeds that are taken; left out: none.",
+    _configured,
+    work="taking feeds",
+    users=lambda feed: feed.users,
 )

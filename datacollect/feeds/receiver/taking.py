@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from datacollect.feeds.formats import frames
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 class Taking:
     """Takes a feed; what its methods raise ends the connection, and this with it.
 
-    All but `keep` are for one thread; `keep` may be called from another one, where the caller sees
-    to it that nothing else is under way while it calls `snapshot`.
+    All but `keep` are for one thread at a time; `keep` may go on in another one.
 
     Parameters
     ----------
@@ -47,6 +47,7 @@ class Taking:
         self.is_whole = kept.report.ended is not None
         self._written = kept.report.next
         self._core = ReceiverCore(kept.report, hello, clock)
+        self._keeping = threading.Lock()
 
     @property
     def has_news(self) -> bool:
@@ -87,8 +88,9 @@ class Taking:
             elif isinstance(action, Reply):
                 replies += action.line
             elif isinstance(action, Finish):
-                self._kept.finish(action.n_bytes, ended)
-                self.is_whole = True
+                with self._keeping:
+                    self._kept.finish(action.n_bytes, ended)
+                    self.is_whole = True
                 replies += self._ended()
         return replies
 
@@ -104,8 +106,11 @@ class Taking:
         ------
         OSError
         """
-        self._kept.keep(tree)
-        self._written = number
+        with self._keeping:
+            if self.is_whole:  # by now, and its report is the last
+                return b""
+            self._kept.keep(tree)
+            self._written = number
         told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
         return frames.line_of({"written": number, **({"report": told} if telling else {})})
 
