@@ -18,7 +18,7 @@ from datacollect.feeds.formats.feed_file import DROP_NEW, DROP_OLD, STOP
 from datacollect.feeds.formats.packets import HEAD, heads_of
 from datacollect.feeds.formats.udp_settings import BUNCHES, SINGLE, UdpSettings
 from datacollect.feeds.udp.drop_sets import dropped
-from datacollect.feeds.udp.receiving import Receiving, UdpFeed
+from datacollect.feeds.udp.receiving import Receiving, UdpTerms
 from datacollect.feeds.udp.reports import EACH_S, ReceiverReport
 from datacollect.feeds.udp.sending import Sending
 
@@ -102,7 +102,7 @@ class World:
 
     def open(self) -> None:
         self.connection += 1
-        feed = UdpFeed(self.nonce(), MESSAGE_BYTES, self.per_s, 2**62, self.settings.reorder)
+        feed = UdpTerms(self.nonce(), MESSAGE_BYTES, self.per_s, 2**62, self.settings.reorder)
         self.receiving = Receiving(feed, self.kept.next, self.now_s)
         self.sending.connected(self.now_s)
         connection = self.connection

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ZERO, PATTERN, RANDOM = "zero", "pattern", "random"
 FILLS = (ZERO, PATTERN, RANDOM)
 SINGLE, BUNCHES = "single", "bunches"
-MOST_LOSS, GRACE_S = 0.01, 2.0
+MOST_LOSS, GRACE_S, END_S = 0.01, 2.0, 10.0
 REORDER = 65_536
 
 UDP_TABLE = Table(
@@ -41,6 +41,12 @@ UDP_TABLE = Table(
             Number(SECONDS, positive=True),
             "How long the source has to act, before what it makes is dropped, seconds.",
             default=GRACE_S,
+        ),
+        Field(
+            "end",
+            Number(SECONDS, positive=True),
+            "So long after an alarm that does not pass the feed ends, seconds.",
+            default=END_S,
         ),
         Field("drop", Number(), "Part of the messages to leave out on purpose.", default=0.0),
         Field(
@@ -72,7 +78,7 @@ class UdpSettings:
 
     Attributes
     ----------
-    most_loss, mean_bunch, grace_s : float
+    most_loss, mean_bunch, grace_s, end_s : float
     drop : float
     drop_set : str
     seed : int
@@ -83,6 +89,7 @@ class UdpSettings:
     most_loss: float = MOST_LOSS
     mean_bunch: float = 1.0
     grace_s: float = GRACE_S
+    end_s: float = END_S
     drop: float = 0.0
     drop_set: str = SINGLE
     seed: int = 0
@@ -116,12 +123,19 @@ class UdpSettings:
         if values["mean_bunch"] < 1:
             remedy = "write 1 where packets are lost one by one"
             raise wrong(f"{place}.mean_bunch", "must be >= 1", values["mean_bunch"], remedy)
-        return cls(grace_s=values.pop("grace"), **values)
+        if values["end"] < values["grace"]:
+            raise wrong(
+                f"{place}.end",
+                f"must be at least grace, {values['grace']:g} s",
+                values["end"],
+                "write a longer one",
+            )
+        return cls(grace_s=values.pop("grace"), end_s=values.pop("end"), **values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that says so."""
         tree = asdict(self)
-        return {"grace": tree.pop("grace_s"), **tree}
+        return {"grace": tree.pop("grace_s"), "end": tree.pop("end_s"), **tree}
 
 
 def require_datagram(message_bytes: int) -> None:

@@ -20,6 +20,7 @@ from datacollect.feeds.receiver.disk import Folder
 from datacollect.feeds.receiver.kept_feed import kept_feed
 from datacollect.feeds.receiver.table import feed_config_of
 from datacollect.feeds.receiver.taking import Taking
+from datacollect.feeds.receiver.udp_taking import UdpLimits, UdpTaking, require_udp
 from datacollect.files.refusals import refusal_of
 from datacollect.files.units import format_bytes, format_rate
 from datacollect.net.safe_text import safe_text
@@ -28,6 +29,7 @@ from datacollect.transfer.agent.handlers import AgentHandlers, Started
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from datacollect.feeds.receiver.kept_feed import KeptFeed
     from datacollect.transfer.agent.config.file import AgentConfig
 
 # A sender may take so long for its first line, and for taking in what it is told.
@@ -56,6 +58,7 @@ class FeedService:
         self.feed, self._note = feed, note
         rates = [feed.most_rate_bytes_per_s, _rate_of(config)]
         self._most_rate_bytes_per_s = min((rate for rate in rates if rate), default=None)
+        self.udp_limits = UdpLimits((config.listen[0], feed.udp_port), feed.most_rate_bytes_per_s)
         self.clock = SteadyClock()
         self._lock = threading.Lock()
         self._sessions: dict[str, FeedSession] = {}
@@ -89,7 +92,7 @@ class FeedService:
     def require_allowed(self, hello: Hello) -> None:
         """Raise `RefusedError` where a feed must not come."""
         if hello.transport == UDP:
-            raise RefusedError('feeds by UDP are not taken here; write transport = "tcp"', 403)
+            require_udp(hello, self.udp_limits)
         most = self._most_rate_bytes_per_s
         if most is not None and hello.rate_bytes_per_s > most:
             raise RefusedError(
@@ -162,13 +165,14 @@ class FeedSession:
 
     def __init__(self, service: FeedService, connection: socket.socket, user: str) -> None:
         self._service, self._connection, self.user = service, connection, user
-        self.name, self._hello = "", None
+        self.name = ""
+        self._hello: Hello | None = None
         self.has_left = threading.Event()
         self._sending = threading.Lock()
         # Of what is taken; and what was taken since it was synced.
         self._lock, self._news = threading.Lock(), threading.Event()
         self._is_over = False
-        self._failure: OSError | None = None
+        self._failure: Exception | None = None
 
     def is_of(self, hello: Hello, user: str) -> bool:
         """Whether it takes this very feed."""
@@ -207,7 +211,7 @@ class FeedSession:
         folder = Folder(self._service.feed.folder)
         try:
             kept = kept_feed(folder, hello, self.user, _now())
-            taking = Taking(kept, hello, self._service.clock, self._service.require_room)
+            taking = self._taking(kept, hello)
             self._service.log(
                 "feed comes", user=self.user, feed=self.name, at_message=kept.report.next
             )
@@ -222,6 +226,13 @@ class FeedSession:
         finally:
             folder.close()
             self._service.leave(self)
+
+    def _taking(self, kept: KeptFeed, hello: Hello) -> Taking | UdpTaking:
+        service = self._service
+        if hello.transport == UDP:
+            limits, room = service.udp_limits, service.require_room
+            return UdpTaking(kept, hello, service.clock, limits, room, self._send)
+        return Taking(kept, hello, service.clock, service.require_room)
 
     def _first_line(self) -> tuple[bytes, bytes]:
         """Return the first line that comes, and what follows it already; b"": nothing comes."""
@@ -241,7 +252,7 @@ class FeedSession:
         line, _, rest = data.partition(b"\n")
         return line, rest
 
-    def _take(self, taking: Taking, data: bytes) -> None:
+    def _take(self, taking: Taking | UdpTaking, data: bytes) -> None:
         """Take what comes; another thread syncs it meanwhile."""
         keeper = threading.Thread(target=self._keep, args=(taking,), name="feed", daemon=True)
         keeper.start()
@@ -267,22 +278,28 @@ class FeedSession:
             self._is_over = True
             self._news.set()
             keeper.join()
+            taking.stop()
         if self._failure is not None:
             raise self._failure
         # What has come does not have to come again.
         if taking.has_news:
             taking.keep(*taking.snapshot(), telling=False)
 
-    def _keep(self, taking: Taking) -> None:
+    def _keep(self, taking: Taking | UdpTaking) -> None:
         """Sync what has come, again and again, and tell the sender."""
         told_s = time.monotonic()
         while not self._is_over:
-            self._news.wait()
+            self._news.wait(TELL_EVERY_S)  # of packets it is not told
             self._news.clear()
             with self._lock:
                 if self._is_over or not taking.has_news:
                     continue
-                snapshot = taking.snapshot()
+                try:
+                    snapshot = taking.snapshot()
+                except (OSError, StoreError) as error:
+                    self._failure = error
+                    self.cut_reading()
+                    return
             now_s = time.monotonic()
             telling = now_s - told_s >= TELL_EVERY_S
             try:

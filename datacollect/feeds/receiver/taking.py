@@ -114,5 +114,8 @@ class Taking:
         told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
         return frames.line_of({"written": number, **({"report": told} if telling else {})})
 
+    def stop(self) -> None:
+        """The connection has ended."""
+
     def _ended(self) -> bytes:
         return frames.line_of({"ended": self._core.report.to_dict()})

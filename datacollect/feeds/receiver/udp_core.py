@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.feeds.formats.packets import Head
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
-    from datacollect.feeds.udp.receiving import Place, UdpFeed
+    from datacollect.feeds.udp.receiving import Place, UdpTerms
 
 # Numbers of greetings, see `datacollect.net.udp`: no message has such a number.
 FIRST_GREETING, MOST_GREETINGS = 2**62, 32
@@ -35,7 +35,7 @@ class UdpReceiverCore(ReceiverCore):
         As it was kept; it is this one's from now on.
     hello : Hello
     clock : SteadyClock
-    feed : UdpFeed
+    feed : UdpTerms
     now_s : float
         By the clock of `packets`.
 
@@ -49,7 +49,7 @@ class UdpReceiverCore(ReceiverCore):
     """
 
     def __init__(
-        self, report: FeedReport, hello: Hello, clock: SteadyClock, feed: UdpFeed, now_s: float
+        self, report: FeedReport, hello: Hello, clock: SteadyClock, feed: UdpTerms, now_s: float
     ) -> None:
         super().__init__(report, hello, clock)
         self.receiving = Receiving(feed, report.next, now_s)

@@ -16,7 +16,7 @@ from datacollect.feeds.receiver.kept_feed import HOLES_BYTES
 from datacollect.feeds.receiver.udp_core import UdpReceiverCore, udp_values
 from datacollect.feeds.receiver.udp_packets import PacketThreads
 from datacollect.feeds.udp.filling import filling
-from datacollect.feeds.udp.receiving import UdpFeed
+from datacollect.feeds.udp.receiving import UdpTerms
 from datacollect.feeds.udp.reports import EACH_S
 from datacollect.files.documents import peer_json
 from datacollect.files.units import format_rate
@@ -108,6 +108,7 @@ class UdpTaking:
         self._is_over = threading.Event()
         self._written = kept.report.next
         self._fill = ""
+        self._keeping = threading.Lock()
 
     @property
     def has_news(self) -> bool:
@@ -172,18 +173,19 @@ class UdpTaking:
         ------
         OSError
         """
-        self._kept.keep(tree)
-        self._written = number
+        with self._keeping:
+            if self.is_whole:  # by now, and its report is the last
+                return b""
+            self._kept.keep(tree)
+            self._written = number
         told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
         return frames.line_of({"written": number, **({"report": told} if telling else {})})
 
-    def close(self) -> None:
-        """Receive no more; what has come so far is kept, as far as the disk takes it."""
+    def stop(self) -> None:
+        """Receive no more; what has not come by now is missing."""
         self._stop()
-        if self._core is None or self.is_whole:
-            return
-        self._core.close()
-        self.keep(*self.snapshot(), telling=False)
+        if self._core is not None and not self.is_whole:
+            self._core.close()
 
     # Steps -------------------------------------------------------------------------------------
 
@@ -206,7 +208,7 @@ class UdpTaking:
     def _open(self, values: dict[str, Any]) -> None:
         hello = self._hello
         self._nonce, self._fill = new_nonce(), values["fill"]
-        feed = UdpFeed(
+        feed = UdpTerms(
             raw_nonce(self._nonce),
             hello.message_bytes,
             hello.rate_bytes_per_s / hello.message_bytes,
@@ -257,8 +259,9 @@ class UdpTaking:
         holes = core.holes()
         core.decide()
         self._write_out(holes)
-        self._kept.finish(n_bytes, ended)
-        self.is_whole = True
+        with self._keeping:
+            self._kept.finish(n_bytes, ended)
+            self.is_whole = True
 
     def _stop(self) -> None:
         self._is_over.set()
@@ -278,7 +281,7 @@ class UdpTaking:
                     tree["greeted"] = self._core.greetings
                 self._core.count()
             if failure is not None:
-                tree["why"], tree["again"] = str(failure), False
+                tree["why"], tree["again"] = f"this host fails: {failure}", True
             try:
                 self._tell(frames.line_of(tree))
             except (OSError, DatacollectError):  # who reads the connection sees that it has ended

@@ -12,21 +12,18 @@ from datacollect.errors import (
     DatacollectError,
     InfeasibleError,
     ProblemError,
-    RefusedError,
     TransferError,
 )
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.clock import SteadyClock
 from datacollect.feeds.formats.feed_file import UDP, FeedFile
-from datacollect.feeds.formats.frames import SERVICE, FrameError, Hello, welcome_of
+from datacollect.feeds.formats.frames import FrameError, Hello, welcome_of
 from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
 from datacollect.feeds.sender.core import SenderCore
-from datacollect.feeds.sender.link import Link
+from datacollect.feeds.sender.link import Link, opened_link, opener_of
 from datacollect.feeds.sender.rate_seen import RateSeen
 from datacollect.feeds.sender.store import Memory
-from datacollect.transfer.pull.config.file import Collection
-from datacollect.transfer.sources.kinds import AGENTS
-from datacollect.transfer.tunnel.opening import RouteChoice, TunnelOpener
+from datacollect.feeds.sender.udp_feed import UdpFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +48,7 @@ def send(
     feed: FeedFile | str | PathLike[str] | Mapping[str, Any],
     *,
     tell: Callable[[str], None] | None = None,
-) -> Feed:
+) -> Feed | UdpFeed:
     """Begin a feed: what is written into it is brought to the agent that its file names.
 
     Parameters
@@ -63,7 +60,8 @@ def send(
 
     Returns
     -------
-    Feed
+    Feed or UdpFeed
+        By the file's transport; what can be done with them is the same.
 
     Raises
     ------
@@ -85,7 +83,7 @@ def send(
         feed = FeedFile.from_file(feed)
     elif not isinstance(feed, FeedFile):
         feed = FeedFile.from_dict(feed)
-    return Feed(feed, tell or _unheard)
+    return (UdpFeed if feed.transport == UDP else Feed)(feed, tell or _unheard)
 
 
 class Feed:
@@ -107,11 +105,9 @@ class Feed:
     """
 
     def __init__(self, feed: FeedFile, tell: Callable[[str], None]) -> None:
-        if feed.transport == UDP:
-            raise ProblemError('transport = "udp" is not sent here; write "tcp"')
         self.file, self._tell = feed, tell
         self._clock = SteadyClock()
-        self._opener = _opener(feed, tell)
+        self._opener = opener_of(feed, tell)
         self._store = _store(feed)
         self._lock = threading.Lock()
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -312,24 +308,7 @@ class Feed:
         InfeasibleError, TransferError
             It may help.
         """
-        try:
-            link = Link(self._opener.open(), self.file, self._wake_fd)
-        except (ProblemError, RefusedError) as error:
-            cause = error if isinstance(error, RefusedError) else error.__cause__
-            if (
-                isinstance(cause, RefusedError)
-                and cause.status == 404
-                and cause.by
-                in (
-                    "",
-                    self.file.to.name,
-                )
-            ):
-                raise ProblemError(
-                    f"{self.file.to.name}: takes no feeds; write [feed] into its agent's file, and "
-                    "start it again"
-                ) from None
-            raise
+        link = opened_link(self._opener, self.file, self._wake_fd)
         try:
             self._greet(link)
         except BaseException:
@@ -494,19 +473,6 @@ class Feed:
         round_trip_ns = self._clock.now_ns() - sent_ns
         ahead_ns = at_ns - sent_ns - round_trip_ns // 2
         link.send(frames.note_frame({**self._note(link), "clock": [ahead_ns, round_trip_ns]}))
-
-
-def _opener(feed: FeedFile, tell: Callable[[str], None]) -> TunnelOpener:
-    agents = {each.name: each for each in (feed.to, *feed.via)}
-    collection = Collection(destination="source", key=feed.key, entries={AGENTS: agents})
-    choice = RouteChoice(tuple(each.name for each in feed.via))
-    return TunnelOpener(
-        collection,
-        f"{feed.to.name}:{SERVICE}",
-        choice,
-        buffer_bytes=feed.socket_bytes,
-        tell=tell,
-    )
 
 
 def _store(feed: FeedFile) -> Store:

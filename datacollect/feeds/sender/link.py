@@ -9,15 +9,18 @@ import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError, TransferError
-from datacollect.feeds.formats.frames import Lines
+from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.feeds.formats.frames import SERVICE, Lines
 from datacollect.files.kinds import shown
 from datacollect.net.hop_ends import hop_end
 from datacollect.net.pacing import set_pacing_rate
+from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.sources.kinds import AGENTS
 from datacollect.transfer.tunnel.hops import Hops, hops_of
+from datacollect.transfer.tunnel.opening import RouteChoice, TunnelOpener
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from datacollect.feeds.formats.feed_file import FeedFile
@@ -46,6 +49,8 @@ class Link:
 
     Attributes
     ----------
+    address : str
+        Of the receiver, where nothing lies between, or of the first relay.
     granted, route : str
         Congestion control and buffers as the kernel has them, of all connections; and the hosts.
 
@@ -57,6 +62,7 @@ class Link:
 
     def __init__(self, opened: OpenedTunnel, feed: FeedFile, wake_fd: int) -> None:
         self._wire, self._stream = opened.opened.wire, opened.opened.stream
+        self.address: str = self._wire.getpeername()[0]
         self._wake_fd = wake_fd
         self._sealed = memoryview(b"")
         self._block = memoryview(bytearray(BLOCK_BYTES))
@@ -151,6 +157,46 @@ class Link:
             while self._sealed:
                 n_bytes = self._wire.send(self._sealed)
                 self._sealed = self._sealed[n_bytes:]
+
+
+def opener_of(feed: FeedFile, tell: Callable[[str], None]) -> TunnelOpener:
+    """Return what opens connections to a feed's receiver."""
+    agents = {each.name: each for each in (feed.to, *feed.via)}
+    collection = Collection(destination="source", key=feed.key, entries={AGENTS: agents})
+    choice = RouteChoice(tuple(each.name for each in feed.via))
+    return TunnelOpener(
+        collection,
+        f"{feed.to.name}:{SERVICE}",
+        choice,
+        buffer_bytes=feed.socket_bytes,
+        tell=tell,
+    )
+
+
+def opened_link(opener: TunnelOpener, feed: FeedFile, wake_fd: int) -> Link:
+    """Connect to the receiver.
+
+    Raises
+    ------
+    ProblemError
+        To come again is of no use.
+    InfeasibleError, TransferError
+        It may help.
+    """
+    try:
+        return Link(opener.open(), feed, wake_fd)
+    except (ProblemError, RefusedError) as error:
+        cause = error if isinstance(error, RefusedError) else error.__cause__
+        if (
+            isinstance(cause, RefusedError)
+            and cause.status == 404
+            and cause.by in ("", feed.to.name)
+        ):
+            raise ProblemError(
+                f"{feed.to.name}: takes no feeds; write [feed] into its agent's file, and start it "
+                "again"
+            ) from None
+        raise
 
 
 def _ask_for(wire: socket.socket, congestion: str) -> None:

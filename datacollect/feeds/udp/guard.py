@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from datacollect.feeds.formats.udp_settings import GRACE_S, MOST_LOSS
+from datacollect.feeds.formats.udp_settings import END_S, GRACE_S, MOST_LOSS
 
 WINDOWS_S = (0.3, 1.0, 3.0, 10.0)
 # As often, at most, a window shows so many loss events by chance alone.
 CHANCE = 1e-7
 SILENT_S = 1.0
-END_S = 10.0
 # Windows begin with the report before them: stamps are a little early or late.
 _EARLY_S = 0.02
 

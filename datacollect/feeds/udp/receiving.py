@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UdpFeed:
+class UdpTerms:
     """What both ends agree on.
 
     Attributes
@@ -69,7 +69,7 @@ class Receiving:
 
     Parameters
     ----------
-    feed : UdpFeed
+    feed : UdpTerms
     begin : int
         The first message; what became of those before it is decided.
     now_s : float
@@ -87,7 +87,7 @@ class Receiving:
         How often this host had no room; whoever sees it counts it here.
     """
 
-    feed: UdpFeed
+    feed: UdpTerms
     begin: int
     now_s: float
     holes: list[Run] = field(default_factory=list)

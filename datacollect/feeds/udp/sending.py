@@ -146,14 +146,19 @@ class Sending:
         return self._waiting[0].number if self._waiting else self.made
 
     def disconnected(self) -> None:
-        """There is none any more: what is made is lost, since it would come late."""
+        """There is none any more: what is made is lost, since it would come late.
+
+        The guard hears nothing from now on, and says so.
+        """
         self._is_open = False
         self.not_sent.unreachable += len(self._waiting)
         self._waiting.clear()
 
     def _begin(self, now_s: float) -> None:
         settings = self._settings
-        limits = GuardLimits(settings.most_loss, settings.mean_bunch, settings.grace_s)
+        limits = GuardLimits(
+            settings.most_loss, settings.mean_bunch, settings.grace_s, settings.end_s
+        )
         self._guard = Guard(limits, now_s)
         self._pacing = Pacing(self._per_s)
         self._report: ReceiverReport | None = None
@@ -225,7 +230,7 @@ class Sending:
 
     def look(self, now_s: float) -> Phase:
         """Have the guard look, not too often; return what it does with input."""
-        if not self._is_open or self.ended is not None or now_s < self._look_at_s:
+        if self.ended is not None or now_s < self._look_at_s:
             return self.phase
         self._look_at_s = now_s + LOOK_EACH_S
         before = self._guard.n_alarms
