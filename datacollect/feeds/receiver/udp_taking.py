@@ -19,7 +19,6 @@ from datacollect.feeds.udp.filling import filling
 from datacollect.feeds.udp.receiving import UdpTerms
 from datacollect.feeds.udp.reports import EACH_S
 from datacollect.files.documents import peer_json
-from datacollect.files.units import format_rate
 from datacollect.net.tickets import new_nonce
 
 if TYPE_CHECKING:
@@ -49,18 +48,11 @@ class UdpLimits:
 
 
 def require_udp(hello: Hello, limits: UdpLimits) -> None:
-    """Raise `RefusedError` or `ProblemError` unless such a feed is taken by UDP."""
-    most = limits.most_rate_bytes_per_s
-    if most is None:
+    """Raise `RefusedError` or `ProblemError` unless such feeds are taken by UDP."""
+    if limits.most_rate_bytes_per_s is None:
         raise RefusedError(
             "this agent takes no feeds by udp: its file has no most_rate in [feed]; write one, and "
             'start the agent again, or send by transport = "tcp"',
-            403,
-        )
-    if hello.rate_bytes_per_s > most:
-        raise RefusedError(
-            f"the feed's rate, {format_rate(hello.rate_bytes_per_s)}, is above this agent's "
-            f"most_rate, {format_rate(most)}; leave a part out, or have most_rate raised",
             403,
         )
     require_datagram(hello.message_bytes)
