@@ -47,8 +47,11 @@ LISTED_HOST_COMMANDS = {
     "calibrate": "Measure what bytes cost this machine, into a profile.",
 }
 HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
-# Behind ``datacollect feed``: what carries feeds. None of ours yet.
-FEED_COMMANDS: dict[str, str] = {}
+# Behind ``datacollect feed``: what carries feeds.
+FEED_COMMANDS = {
+    "send": f"{_FEEDS}.commands.send:SEND_COMMAND",
+    "run": f"{_FEEDS}.commands.run:RUN_COMMAND",
+}
 
 # Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
 # `datacollect.transfer.agent.handlers`.
@@ -64,7 +67,10 @@ AGENT_HANDLERS = {
 }
 
 # Live pages: `datacollect.pictures.live_views`.
-LIVE_VIEWS = {"measurements": f"{_MEASURING}.page.watch:WATCH_VIEW"}
+LIVE_VIEWS = {
+    "measurements": f"{_MEASURING}.page.watch:WATCH_VIEW",
+    "feeds": f"{_FEEDS}.page.feeds_page:FEEDS_VIEW",
+}
 
 # What `datacollect doctor` looks at: `datacollect.transfer.doctor.checks`.
 DOCTOR_CHECKS = {"tests between hosts": f"{_MEASURING}.agent.doctor:TESTS_CHECK"}
@@ -76,6 +82,7 @@ FILES = {
     "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
     "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
     "feed": f"{_FEEDS}.formats.feed_file:FEED_KIND",
+    "feeds": f"{_FEEDS}.formats.feeds_file:FEEDS_KIND",
     "smtp": f"{_BISTRO}.http.config_fields:SMTP_KIND",
     "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
 }

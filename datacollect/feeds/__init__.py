@@ -5,6 +5,7 @@ routes of tunnels, to an agent whose file has a table ``feed``; it keeps them in
 how late they came. Imports lead downwards::
 
     commands   `datacollect feed send`, `feed run`
+    page       a live page of feeds that are sent
     receiver   the table `feed` of an agent's file, and who takes feeds for it
     sender     takes what a source makes, keeps it until it is written there, sends it
     udp        rings, drop sets, pacing and guard of feeds by UDP

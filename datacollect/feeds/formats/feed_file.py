@@ -211,6 +211,8 @@ class FeedFile:
         entries = {name: agent_of(name, each, base) for name, each in values["agents"].items()}
         to = _entry(values["to"], entries, "to")
         via = tuple(_entry(name, entries, "via") for name in values["via"])
+        if to in via:
+            raise ProblemError(f"via names the receiver {to.name}; leave it out")
         if values["catch_up"] < 1:
             raise wrong(
                 "catch_up",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from datacollect.feeds.formats.frames import Hello
     from datacollect.feeds.formats.report import FeedReport
 
+# How delays are measured where both ends run on one host.
+ONE_CLOCK = "one clock"
 # What a sender tells of itself, and the report has beside its own.
 TOLD = frozenset(("source_bytes_per_s", "congestion", "granted", "route"))
 # Of numbers that only the sender knows.
@@ -88,7 +90,7 @@ class ReceiverCore:
         self._ahead_ns: int | None = None
         if hello.boot == clock.boot:
             self._ahead_ns = clock.base_ns - hello.base_ns
-            self.report.clock = "one clock"
+            self.report.clock = ONE_CLOCK
         self._is_over = False
 
     def take(self, data: bytes, now_ns: int) -> list[Action]:
@@ -195,10 +197,12 @@ class ReceiverCore:
             self.report.more[name] = value
 
     def _compare_clocks(self, told: Any) -> None:
-        if told is None or self.report.clock == "one clock":
+        if told is None:
             return
         if not isinstance(told, list) or not all(type(ns) is int for ns in told) or len(told) != 2:
             raise FrameError("malformed clock of a feed")
+        if self.report.clock == ONE_CLOCK:
+            return
         self._ahead_ns, round_trip_ns = told
         self.report.clock = (
             f"two clocks, compared over a round trip of {round_trip_ns / 1e6:.2f} ms: right to "

@@ -341,7 +341,7 @@ class Feed:
                     self._core.connected(welcome.next, welcome.written)
                 self._tell_clock(link, begun_ns, welcome.at_ns)
                 self._moved_s = time.monotonic()
-                self._tell(f"connected over {link.route}; {link.granted}")
+                self._tell(f"connected\n{link.granted}")
                 return
             left_s = until_s - time.monotonic()
             if left_s <= 0 or self._is_stopped:
