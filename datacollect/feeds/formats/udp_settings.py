@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError
 from datacollect.feeds.formats.packets import MOST_MESSAGE_BYTES, USUAL_MESSAGE_BYTES
 from datacollect.files.fields import Field, Table
-from datacollect.files.kinds import Number, Text, Whole, wrong
+from datacollect.files.kinds import Flag, Number, Text, Whole, wrong
 from datacollect.files.quantities import SECONDS
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ UDP_TABLE = Table(
             default=ZERO,
         ),
         Field(
+            "keep",
+            Flag(),
+            "Whether the receiver keeps what comes; false: it counts, for tests of a path.",
+            default=True,
+        ),
+        Field(
             "reorder",
             Whole("packets", minimum=1, stop=2**22),
             "How far behind the newest a packet may come, and still be put to its place.",
@@ -84,6 +90,7 @@ class UdpSettings:
     seed : int
     fill : str
     reorder : int
+    keep : bool
     """
 
     most_loss: float = MOST_LOSS
@@ -95,6 +102,7 @@ class UdpSettings:
     seed: int = 0
     fill: str = ZERO
     reorder: int = REORDER
+    keep: bool = True
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], place: str = "udp") -> UdpSettings:

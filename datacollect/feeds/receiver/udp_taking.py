@@ -99,7 +99,7 @@ class UdpTaking:
         self._reporter: threading.Thread | None = None
         self._is_over = threading.Event()
         self._written = kept.report.next
-        self._fill = ""
+        self._fill, self._keeps = "", True
         self._keeping = threading.Lock()
 
     @property
@@ -199,7 +199,7 @@ class UdpTaking:
 
     def _open(self, values: dict[str, Any]) -> None:
         hello = self._hello
-        self._nonce, self._fill = new_nonce(), values["fill"]
+        self._nonce, self._fill, self._keeps = new_nonce(), values["fill"], values["keep"]
         feed = UdpTerms(
             raw_nonce(self._nonce),
             hello.message_bytes,
@@ -226,6 +226,8 @@ class UdpTaking:
             return self._core.packets(self._clock.now_ns(), heads, last_bytes, n_host)
 
     def _write(self, write: Write) -> None:
+        if not self._keeps:
+            return
         self._require_room(sum(map(len, write.blocks)))
         self._kept.write(write)
 
@@ -252,7 +254,7 @@ class UdpTaking:
         core.decide()
         self._write_out(holes)
         with self._keeping:
-            self._kept.finish(n_bytes, ended)
+            self._kept.finish(n_bytes if self._keeps else 0, ended)
             self.is_whole = True
 
     def _stop(self) -> None:
