@@ -3,10 +3,10 @@
     python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--means 3600]
 
 Needs root. An agent runs at one end, `datacollect feed send --generate` at the other; both take
-SCHED_FIFO by themselves. Prints a row each: a feed to a file at the rate; a drop set of 6.5 %, its
-10^6 messages compared with what the set says; and with --means a feed of 100 Mbit/s to no file,
-with the means of each 30 s. Beside each stands the load of the machine: where it is busy with other
-work, losses and times are its, too.
+SCHED_FIFO by themselves for the threads that move packets. Prints a row each: a feed to a file at
+the rate; a drop set of 6.5 %, its 10^6 messages compared with what the set says; and with --means a
+feed of 100 Mbit/s to no file, with the means of each 30 s. Beside each stands the load of the
+machine: where it is busy with other work, losses and times are its, too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datacollect.feeds.udp.drop_sets import dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GIB = 2**30
 MESSAGE_BYTES = 1412
@@ -161,7 +165,7 @@ def to_a_file(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
     by_path = counts["sent"] - counts["received"]
     say(
         f"UDP to a file, {rate}, {seconds:g} s",
-        f"lost {lost} of {made} ({lost / max(made, 1):.2g}), {by_path} of them after they were sent",
+        f"lost {lost} of {made} ({lost / max(made, 1):.2g}), {by_path} of them after it was sent",
         f"processor s/GiB: sender {found.processor_s / gib:.2f}, receiver "
         f"{found.receiver_s / gib:.2f}",
     )
@@ -198,14 +202,13 @@ def steady(folder: Path, at: Receiver, seconds: float) -> None:
             looks.append((time.monotonic(), at.received_bytes()))
         assert process.stdout is not None
         counts = json.loads(process.stdout.read())["counts"]
-    means = [
-        (there - here) / (later - now)
-        for (now, here), (later, there) in zip(looks[:-2], looks[1:-1], strict=True)
-    ]
+    means = [(there - here) / (later - now) for (now, here), (later, there) in pairwise(looks[:-1])]
     say(
         f"100 Mbit/s to no file, {seconds:g} s",
         f"{len(means)} means of {MEAN_S:g} s, within 1:"
-        f"{min(means) / max(max(means) - min(means), 1e-9):.0f}" if means else "too short",
+        f"{min(means) / max(max(means) - min(means), 1e-9):.0f}"
+        if means
+        else "too short",
         f"lost {counts['made'] - counts['received']} of {counts['made']}",
     )
 

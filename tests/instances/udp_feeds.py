@@ -17,7 +17,7 @@ def feed_file(**more: object) -> FeedFile:
         "name": "scan7",
         "to": "D",
         "key": "k",
-        "agents": {"D": {"url": "https://127.0.0.1:7443", "ca": "ca.pem"}},
+        "agents": {name: {"url": "https://127.0.0.1:7443", "ca": "ca.pem"} for name in "DK"},
         **UDP,
         **more,
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import queue
+import select
 import threading
-from contextlib import suppress
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import DatacollectError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # What may be read and not be written yet: 32 MB.
 BUFFERS = 512
 LOOKED_AFTER_S = 0.1
+# What is read before it is handed on; and how long more gathers in the kernel after that.
+MOST_TOGETHER, REST_S = 64, 0.001
 
 
 class _ToWrite(NamedTuple):
@@ -81,10 +84,12 @@ class PacketThreads:
         self.failure: Exception | None = None
         self._is_over = threading.Event()
         self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
-        self._due: queue.SimpleQueue[_ToWrite | threading.Event | None] = queue.SimpleQueue()
+        self._due: queue.SimpleQueue[list[_ToWrite] | threading.Event | None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
             self._free.put(bytearray(TOGETHER_BYTES))
         self._socket = bound_udp(address, "feed", self._prepare)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self.port: int = self._socket.getsockname()[1]
         names = {"feed read": self._read_all, "feed write": self._write_all}
         self._threads = [
@@ -95,7 +100,7 @@ class PacketThreads:
 
     def _prepare(self, opened: socket.socket) -> None:
         self.granted_bytes = prepare_receiver(opened)
-        opened.settimeout(LOOKED_AFTER_S)
+        opened.setblocking(False)
 
     def close(self) -> None:
         """Receive no more; return when all that was read is written. Again does nothing."""
@@ -123,22 +128,36 @@ class PacketThreads:
             self._due.put(None)
 
     def _read(self) -> None:
-        with suppress(queue.Empty):
-            buffer = self._free.get(timeout=LOOKED_AFTER_S)
-            if not self._received(buffer):
+        """Read all that has come, and hand it on together."""
+        round_: list[_ToWrite] = []
+        while len(round_) < MOST_TOGETHER:
+            try:
+                buffer = self._free.get(timeout=0 if round_ else LOOKED_AFTER_S)
+            except queue.Empty:
+                break
+            due = self._received(buffer)
+            if due is None or isinstance(due, bool):
                 self._free.put(buffer)
+                if due is None:
+                    break
+            else:
+                round_.append(due)
+        if round_:
+            self._due.put(round_)
+            # Threads that wake each other for every few packets cost more than the packets.
+            time.sleep(REST_S)
+        else:
+            self._poll.poll(LOOKED_AFTER_S * 1000)
 
-    def _received(self, buffer: bytearray) -> bool:
-        """Receive into a buffer; whether it is to be written."""
+    def _received(self, buffer: bytearray) -> _ToWrite | bool | None:
+        """Receive into a buffer; return what to write, False: nothing, None: nothing has come."""
         try:
             got = receive_together(self._socket, buffer)
-        except TimeoutError:
-            return False
+        except BlockingIOError:
+            return None
         except OSError:
-            # Of a packet, as where its check sum is wrong; the next one may be well. Where it is
-            # not of a packet, it comes again at once.
-            self._is_over.wait(LOOKED_AFTER_S / 10)
-            return False
+            # Of a packet, as where its check sum is wrong; the next one may be well.
+            return None
         heads = heads_of(memoryview(buffer)[: got.n_bytes], got.segment_bytes)
         if not heads:
             return False
@@ -148,22 +167,27 @@ class PacketThreads:
         places = self._take(heads, last_bytes, got.n_overflows)
         if not places or self.failure is not None:
             return False
-        self._due.put(_ToWrite(buffer, got.n_bytes, got.segment_bytes, places))
-        return True
+        return _ToWrite(buffer, got.n_bytes, got.segment_bytes, places)
 
     # The thread that writes ----------------------------------------------------------------------
 
     def _write_all(self) -> None:
-        while (due := self._due.get()) is not None:
-            if isinstance(due, threading.Event):
-                due.set()
+        # Were it kept from its processor while it holds the interpreter, so would be who reads.
+        with before_others():
+            self._write_due()
+
+    def _write_due(self) -> None:
+        while (round_ := self._due.get()) is not None:
+            if isinstance(round_, threading.Event):
+                round_.set()
                 continue
-            if self.failure is None:
-                try:
-                    self._write_places(due)
-                except (OSError, DatacollectError) as error:
-                    self.failure = error
-            self._free.put(due.buffer)
+            for due in round_:
+                if self.failure is None:
+                    try:
+                        self._write_places(due)
+                    except (OSError, DatacollectError) as error:
+                        self.failure = error
+                self._free.put(due.buffer)
 
     def _write_places(self, due: _ToWrite) -> None:
         view, step = memoryview(due.buffer)[: due.n_bytes], due.segment_bytes

@@ -24,6 +24,8 @@ WINDOWS_S = (0.3, 1.0, 3.0, 10.0)
 # As often, at most, a window shows so many loss events by chance alone.
 CHANCE = 1e-7
 SILENT_S = 1.0
+# Bunches of more than so many times their declared mean count as they are.
+LARGER = 3.0
 # Windows begin with the report before them: stamps are a little early or late.
 _EARLY_S = 0.02
 
@@ -86,9 +88,10 @@ class Alarm:
 
 
 class _Seen(NamedTuple):
-    """Sums of a report: packets up to the newest, loss events, times the host had no room."""
+    """Sums of a report: packets up to the newest, losses, their runs, times a host had no room."""
 
     n_packets: int
+    n_lost: int
     n_events: int
     n_host: int
 
@@ -115,7 +118,7 @@ class Guard:
 
     >>> guard = Guard(GuardLimits(most_loss=0.01), 0.0)
     >>> for i in range(1, 21):
-    ...     guard.report(i / 10, 100 * i, 3 * i, 0)
+    ...     guard.report(i / 10, 100 * i, 3 * i, 3 * i, 0)
     ...     if guard.look(i / 10) is not Phase.WELL:
     ...         break
     >>> guard.alarm.at_s, guard.alarm.reason
@@ -125,7 +128,7 @@ class Guard:
     def __init__(self, limits: GuardLimits, began_s: float) -> None:
         self._limits = limits
         self._times_s = [began_s]
-        self._seen = [_Seen(0, 0, 0)]
+        self._seen = [_Seen(0, 0, 0, 0)]
         self._dropping = False
         self._heard_s = self._moved_s = began_s
         self._n_sent = 0
@@ -139,7 +142,7 @@ class Guard:
             self._moved_s = now_s
         self._n_sent = n_packets
 
-    def report(self, now_s: float, n_packets: int, n_events: int, n_host: int) -> None:
+    def report(self, now_s: float, n_packets: int, n_lost: int, n_events: int, n_host: int) -> None:
         """Take what the receiver says, in all.
 
         Parameters
@@ -147,8 +150,8 @@ class Guard:
         now_s : float
         n_packets : int
             Sent, up to the newest that has arrived.
-        n_events : int
-            Runs of missing ones among these.
+        n_lost, n_events : int
+            Missing ones among these, and runs of them.
         n_host : int
             How often its host had no room for what came.
         """
@@ -156,7 +159,7 @@ class Guard:
             self._moved_s = now_s
         self._heard_s = now_s
         self._times_s.append(now_s)
-        self._seen.append(_Seen(n_packets, n_events, n_host))
+        self._seen.append(_Seen(n_packets, n_lost, n_events, n_host))
         if len(self._seen) > 1000:
             first = bisect_left(self._times_s, now_s - 2 * WINDOWS_S[-1])
             del self._times_s[:first], self._seen[:first]
@@ -199,12 +202,24 @@ class Guard:
                 f"nothing that was sent for {SILENT_S:g} s has arrived; look whether the path holds"
             )
         for window_s in WINDOWS_S:
-            n_packets, n_events, n_host = self._since(now_s - window_s)
-            expected = n_packets * self._limits.most_loss / self._limits.mean_bunch
-            if not is_chance(n_events, expected):
-                lost = f"{n_events} loss events among {n_packets} packets in {window_s:g} s"
-                return _why(lost, n_host, self._limits.most_loss)
+            seen = self._since(now_s - window_s)
+            if not is_chance(seen.n_events, self._expected(seen)):
+                lost = (
+                    f"{seen.n_lost} of {seen.n_packets} packets in {window_s:g} s, at "
+                    f"{seen.n_events} times"
+                )
+                return _why(lost, seen.n_host, self._limits.most_loss)
         return None
+
+    def _expected(self, seen: _Seen) -> float:
+        """Return how many loss events are bearable among so many packets.
+
+        Where far more are lost together than was declared, each event weighs as much more.
+        """
+        bunch = self._limits.mean_bunch
+        if seen.n_lost > LARGER * bunch * seen.n_events:
+            bunch = seen.n_lost / seen.n_events if seen.n_events else bunch
+        return seen.n_packets * self._limits.most_loss / bunch
 
     def _since(self, begin_s: float) -> _Seen:
         """Return how much has come since an instant."""
@@ -218,13 +233,12 @@ class Guard:
     def _was_transient(self, now_s: float) -> bool:
         """Whether the later half of the grace was as it should be."""
         half_s = self._limits.grace_s / 2
-        n_packets, n_events, _ = self._since(now_s - half_s)
-        expected = n_packets * self._limits.most_loss / self._limits.mean_bunch
+        seen = self._since(now_s - half_s)
         all_arrived = self._n_sent <= self._seen[-1].n_packets
         return (
             now_s - self._heard_s <= SILENT_S
-            and (n_packets > 0 or all_arrived)
-            and n_events <= math.ceil(expected)
+            and (seen.n_packets > 0 or all_arrived)
+            and seen.n_events <= math.ceil(self._expected(seen))
         )
 
 

@@ -226,7 +226,7 @@ class Sending:
             self.n_odd_reports += 1
             return
         self._report = report
-        self._guard.report(now_s, report.n_packets, report.n_events, report.n_host)
+        self._guard.report(now_s, report.n_packets, report.n_lost, report.n_events, report.n_host)
 
     def look(self, now_s: float) -> Phase:
         """Have the guard look, not too often; return what it does with input."""

@@ -33,7 +33,8 @@ class Path:
             if loss < 1:
                 self.newest, self.events = self.sent, self.events + more
             self.host += host and more > 0
-            self.guard.report(self.tick / 10, self.newest, self.events, self.host)
+            lost = self.events * self.bunch
+            self.guard.report(self.tick / 10, self.newest, lost, self.events, self.host)
             phase = self.guard.look(self.tick / 10)
             if self.guard.alarm is not before:
                 break
@@ -78,6 +79,26 @@ def test_losses_that_the_receiving_host_caused_have_another_remedy() -> None:
     assert "rmem_max" in path.guard.alarm.text
 
 
+def test_bunches_far_larger_than_declared_count_as_they_are() -> None:
+    """A third is lost, a thousand at a time: a few events, which would be bearable one by one."""
+    guard = Guard(GuardLimits(MOST_LOSS, 1.0), 0.0)
+    for tick in range(1, 50):
+        guard.report(tick / 10, 7_600 * tick, 2_500 * tick, 2 * tick, 0)
+        if guard.look(tick / 10) is not Phase.WELL:
+            break
+    assert guard.alarm is not None
+    assert guard.alarm.at_s <= 3.0
+
+
+def test_one_pause_of_the_path_is_none() -> None:
+    """Of 10 s a quarter of a second is lost, at once."""
+    guard = Guard(GuardLimits(MOST_LOSS, 1.0), 0.0)
+    for tick in range(1, 200):
+        gone = tick > 100
+        guard.report(tick / 10, 7_600 * tick, 19_000 * gone, 1 * gone, 0)
+        assert guard.look(tick / 10) is Phase.WELL
+
+
 def test_a_second_without_reports_fires() -> None:
     path = Path(1_000)
     path.run(3, 0.0)
@@ -100,7 +121,7 @@ def test_a_source_that_pauses_is_no_alarm() -> None:
     path = Path(1_000)
     path.run(3, 0.0)
     for tick in range(31, 100):
-        path.guard.report(tick / 10, path.newest, 0, 0)
+        path.guard.report(tick / 10, path.newest, 0, 0, 0)
         assert path.guard.look(tick / 10) is Phase.WELL
     path.guard.sent(10.0, path.sent + 100)
     assert path.guard.look(10.9) is Phase.WELL
