@@ -2,8 +2,8 @@
 
     python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--means 3600]
 
-Needs root. An agent runs at one end, `datacollect feed send --generate` at the other; both take
-SCHED_FIFO by themselves for the threads that move packets. Prints a row each: a feed to a file at
+Needs root. An agent runs at one end, `datacollect feed send --generate` at the other, both under
+SCHED_FIFO. Prints a row each: a feed to a file at
 the rate; a drop set of 6.5 %, its 10^6 messages compared with what the set says; and with --means a
 feed of 100 Mbit/s to no file, with the means of each 30 s. Beside each stands the load of the
 machine: where it is busy with other work, losses and times are its, too.
@@ -61,8 +61,9 @@ def wire() -> Iterator[None]:
 
 
 def command(namespace: str, *words: str) -> list[str]:
-    """Return the words that run a command of datacollect in a namespace."""
-    return ["ip", "netns", "exec", namespace, sys.executable, "-m", "datacollect", *words]
+    """Return the words that run a command of datacollect in a namespace, before other programs."""
+    first = ["chrt", "--fifo", "1", sys.executable, "-m", "datacollect", *words]
+    return ["ip", "netns", "exec", namespace, *first]
 
 
 @dataclass
@@ -148,6 +149,8 @@ def sent(file: Path, seconds: float, at: Receiver) -> Sent:
         raise SystemExit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    for line in done.stderr.splitlines():
+        print(f"  {line}", flush=True)
     return Sent(json.loads(done.stdout), own_s, at.processor_s() - before_s)
 
 
