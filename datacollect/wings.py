@@ -48,6 +48,10 @@ LISTED_HOST_COMMANDS = {
 }
 HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
 # Behind ``datacollect feed``: what carries feeds.
+LISTED_FEED_COMMANDS = {
+    "send": "Bring what a source makes to another host while it is made; say what is missing.",
+    "run": "Send several feeds together, each as `feed send` does; a line for each.",
+}
 FEED_COMMANDS = {
     "send": f"{_FEEDS}.commands.send:SEND_COMMAND",
     "run": f"{_FEEDS}.commands.run:RUN_COMMAND",
