@@ -162,7 +162,8 @@ class FeedSession:
 
     def __init__(self, service: FeedService, connection: socket.socket, user: str) -> None:
         self._service, self._connection, self.user = service, connection, user
-        self.name, self._hello = "", None
+        self.name = ""
+        self._hello: Hello | None = None
         self.has_left = threading.Event()
         self._sending = threading.Lock()
         # Of what is taken; and what was taken since it was synced.
