@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 host = typer.Typer(
     cls=Group,
-    help="Say what a machine can take in and send, and what binds it.",
+    help="Show what a machine can receive and send, and what binds it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -120,7 +120,7 @@ def _show(found: Throughput) -> None:
     if others:
         facts.append(("next", f"{others[0].part}, at {rounded_rate(others[0].bytes_per_s)}"))
     else:
-        facts.append(("next", "nothing that is known: give --nic, or --window and --rtt"))
+        facts.append(("next", "nothing known: give --nic, or --window and --rtt"))
     helps = [f"{each.what}: {rounded_rate(each.bytes_per_s)}" for each in found.remedies]
     facts.append(("would help", "; ".join(helps) or "nothing that is known"))
     if key := _KEYS.get(found.does.partition(" ")[0]):

@@ -1,4 +1,4 @@
-"""Let many feeds come to their end in worlds of their own: ``python many_worlds.py [N] [FIRST]``."""
+"""Let many feeds come to their end, each in a world of its own: ``many_worlds.py [N] [FIRST]``."""
 
 from __future__ import annotations
 
