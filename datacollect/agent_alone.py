@@ -77,9 +77,9 @@ def _parser() -> _Parser:
     show.set_defaults(act=lambda given: show_key(given.file, as_json=given.json))
     for each in (new, show):
         each.add_argument("file", metavar="FILE", help="file of the private key")
-    spool = commands.add_parser("spool", help="look after the room for pieces that wait")
+    spool = commands.add_parser("spool", help="manage the room for pieces that wait")
     of_spool = spool.add_subparsers(required=True, metavar="COMMAND")
-    listing = of_spool.add_parser("list", help="say what waits here, by collection")
+    listing = of_spool.add_parser("list", help="list what waits here, by collection")
     listing.set_defaults(
         act=lambda given: list_spool(given.agent, given.collection, as_json=given.json)
     )
@@ -134,7 +134,7 @@ def _add_init(init: argparse.ArgumentParser) -> None:
     init.add_argument(
         "--address",
         metavar="HOST",
-        help="how collectors reach it, by default the name that this host has",
+        help="how collectors reach it, by default this host's name",
     )
     init.add_argument("-o", "--output", metavar="FILE", help="its file, by default NAME.toml")
     init.add_argument("--force", action="store_true", help="overwrite what exists")

@@ -56,7 +56,7 @@ def _run(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
         if not isinstance(error, OSError | ImportError | MemoryError):
             raise
         is_memory = isinstance(error, MemoryError) or NO_SEGMENT in str(error)
-        remedy = "memory is short: raise `ulimit -v`" if is_memory else "mend that"
+        remedy = "memory is short: raise `ulimit -v`" if is_memory else "fix that"
         _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; {remedy}")
         sys.exit(FAILED)
     try:

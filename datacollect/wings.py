@@ -17,16 +17,16 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure", _FEEDS: "feeds"}
 LISTED_COMMANDS = {
     "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
     "verify": (
-        "Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
+        "Show what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
     ),
     "audit": (
-        "Read all that was signed in an event; say what became of every entry, and who has lied."
+        "Read all that was signed in an event; report what became of every entry, and who has lied."
     ),
     "timestamp": "Keep a log of an event: take entries, have witnesses sign, publish proofs.",
     "witness": "Sign by when logs had grown so far, for those that its file names.",
 }
 LISTED_GROUPS = {
-    "bistro": "Set an upload server up, and look after it.",
+    "bistro": "Set up an upload server, and manage it.",
     "event": "Make an event, give people tickets, collect what they hand in.",
     "measure": "Measure the network between hosts.",
 }
@@ -48,6 +48,10 @@ LISTED_HOST_COMMANDS = {
 }
 HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
 # Behind ``datacollect feed``: what carries feeds.
+LISTED_FEED_COMMANDS = {
+    "send": "Bring what a source makes to another host while it is made; say what is missing.",
+    "run": "Send several feeds together, each as `feed send` does; a line for each.",
+}
 FEED_COMMANDS = {
     "send": f"{_FEEDS}.commands.send:SEND_COMMAND",
     "run": f"{_FEEDS}.commands.run:RUN_COMMAND",

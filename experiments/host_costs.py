@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -134,16 +135,23 @@ def connection_rows(folder: Path, seconds: float) -> list[Row]:
 
 
 def predicted_on_one_machine(profile: HostProfile) -> float:
-    """Return the rate of a pull whose agent is on the same machine: both share its processors."""
+    """Return the rate of a pull whose agent is on the same machine: both share its processors.
+
+    What several TLS connections carried from one processor to the other is as much as both do there
+    together, waits for each other included; then pieces are written, by the same processors. Where
+    both ends were not on this machine's processors alone, the sum of what they take has to do.
+    """
     parts = profile.parts
-    costs = [parts.cost(TLS, RECEIVES), parts.cost(DISK, RECEIVES)]
-    if costs[0] is not None and costs[0].end != BOTH:
-        costs.append(parts.cost(TLS, SENDS))
+    costs = [parts.cost(TLS, RECEIVES), parts.cost(TLS, SENDS), parts.cost(DISK, RECEIVES)]
+    if costs[0] is not None and costs[0].end == BOTH:
+        del costs[1]
     found = [cost for cost in costs if cost is not None]
     assert len(found) == len(costs), profile.refused
-    of_processors = parts.processors / sum(cost.s_per_byte() for cost in found)
-    disk = parts.rate(DISK)
-    return min(of_processors, disk.bytes_per_s if disk is not None else of_processors)
+    s_per_byte = sum(cost.s_per_byte() for cost in found) / parts.processors
+    seen, disk = parts.rate(TLS), parts.rate(DISK)
+    if seen is not None and seen.at_once > 1 and parts.processors == 2:
+        s_per_byte = max(s_per_byte, 1 / seen.bytes_per_s + found[-1].s_per_byte() / 2)
+    return min(1 / s_per_byte, math.inf if disk is None else disk.bytes_per_s)
 
 
 def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulled:

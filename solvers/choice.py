@@ -250,5 +250,5 @@ def _why_not(error: ImportError, backend: Backend) -> str:
     reason, remedy = refusal_of(error)
     return (
         f"cannot load the package {package}, which is installed: {reason}; "
-        f"{remedy or 'mend that, or choose another solver'}"
+        f"{remedy or 'fix that, or choose another solver'}"
     )

@@ -80,7 +80,7 @@ def _serve(
         else:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
             if running.metrics is not None:
-                note(f"metrics are told at {running.metrics.url}")
+                note(f"metrics are served at {running.metrics.url}")
 
     run_agent(running, ready)
 
@@ -160,7 +160,7 @@ def init_agent(
         name, collectors, serve, _places(relay_to), listen or DEFAULT_LISTEN, address
     )
     path, introduction = set_up_agent(setting, file, force=force)
-    note(f"{path} is there; start the agent with: {start} {path}")
+    note(f"{path} is written; start the agent with: {start} {path}")
     if as_json:
         facts = {"name": name, "url": introduction.url, "fingerprint": introduction.fingerprint}
         emit_json({**facts, "file": str(path)})
@@ -190,7 +190,7 @@ def new_key(file: str, *, as_json: bool, more: FactsOfKey | None = None) -> None
     key = new_private_key()
     facts = _facts(file, key.public, more)
     write_private_key(file, key)
-    note(f"saved to {file}; keep it to yourself, and tell its public half:")
+    note(f"saved to {file}; keep it secret, and share its public half:")
     _show(facts, as_json=as_json)
 
 

@@ -63,7 +63,7 @@ def show_plan(
         most = f"{sum(connections_by_link(schedule).values())} of {schedule.connections}"
         facts.insert(4, ("connections", most))
     if schedule.status == TIME_LIMIT:
-        facts.append(("status", "complete, but the time limit ended the search for better"))
+        facts.append(("status", "complete, but the time limit ended the search for a better one"))
     if problem.manifest is not None:
         facts.append(("files", files_text(problem, schedule)))
     recurring = _recurring_note(problem)
@@ -152,7 +152,7 @@ def _show_missing(missing: list[str]) -> None:
 def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> None:
     """Show what each host requests."""
     if table.empty:
-        emit(f"{host} requests nothing" if host else "nothing is to be moved")
+        emit(f"{host} requests nothing" if host else "there is nothing to move")
         return
     headings = ("from", "source", "first byte", "bytes", "start", "finish", "rate")
     for i, (name, rows) in enumerate(table.groupby("host", sort=False)):

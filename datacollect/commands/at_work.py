@@ -37,11 +37,11 @@ Verbose = Annotated[
         "--verbose",
         count=True,
         show_default=False,
-        help="Say what happens and how long it takes, too; -vv: all that the log gets.",
+        help="Also show what happens and how long it takes; -vv: all log messages.",
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Say nothing of how far it is; errors and the answer alone.")
+    bool, typer.Option("--quiet", help="Show no progress: only errors and the answer.")
 ]
 _OPTIONS = [
     inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value, annotation=kind)
@@ -67,7 +67,7 @@ def at_work(
     @wraps(command)
     def run(*, verbose: int, quiet: bool, **given: Any) -> Any:
         if verbose and quiet:
-            raise ProblemError("-v and --quiet exclude each other; give one of them")
+            raise ProblemError("-v and --quiet cannot be combined; give one of them")
         verbose = min(verbose, len(LEVELS) - 1)
         level = LEVELS[verbose] if logs or verbose == 1 else None
         loud = Loudness(quiet, lines=not given.get("as_json"), verbose=verbose)

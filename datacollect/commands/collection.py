@@ -38,7 +38,9 @@ def new(
     from datacollect.transfer.pull.config.editing import new_collection
 
     public = new_collection(file, destination, key)
-    note(f"{file} is there; on each host that has data, where NAME is its name and DIR its folder:")
+    note(
+        f"{file} is written; on each host that has data, where NAME is its name and DIR its folder:"
+    )
     note(f"  datacollect agent init --name NAME --serve DIR --collector {public}")
     if as_json:
         emit_json({"file": file, "public": public})

@@ -69,7 +69,7 @@ def _patient(file: str, into: str) -> Patient:
         return Patient(document_name(file), Path(into), collection=collection)
     raise ProblemError(
         f'{document_name(file)}: format must be "{COLLECTION_FORMAT}" or "{AGENT_FORMAT}", got '
-        f"{shown(found)}; the doctor looks at collections and at agents"
+        f"{shown(found)}; the doctor checks collections and agents"
     )
 
 

@@ -129,7 +129,7 @@ def _refused_by_system(error: BaseException) -> int | None:
     reason, remedy = refusal_of(error)
     if not is_memory_short(error):
         reason = f"{type(error).__name__}: {error}"
-    complain(f"error: this host refuses: {reason}; {remedy or 'mend that'}, and try again")
+    complain(f"error: this host refuses: {reason}; {remedy or 'fix that'}, and try again")
     return FAILED
 
 

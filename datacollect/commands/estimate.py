@@ -78,7 +78,8 @@ def estimate(
             "--streams",
             min=1,
             metavar="N",
-            help="Only tests with N connections count; else of unlike tests of a link one kind.",
+            help="Count only tests with N connections; by default one kind of unlike tests of a "
+            "link.",
         ),
     ] = None,
     name: Names = None,
@@ -109,13 +110,13 @@ def estimate(
     no_times: Annotated[
         bool,
         typer.Option(
-            "--no-times", help="Count samples as equally old, in their order; none has to say when."
+            "--no-times", help="Treat samples as equally old, in their order; none needs a time."
         ),
     ] = False,
     skip_failed: Annotated[
         bool,
         typer.Option(
-            "--skip-failed", help="Pass over tests that failed, were cut off or measured nothing."
+            "--skip-failed", help="Skip tests that failed, were cut off or measured nothing."
         ),
     ] = False,
     destination: Annotated[
@@ -134,7 +135,7 @@ def estimate(
         bool,
         typer.Option(
             "--times",
-            help="Also write when each link was measured: plans say when that is long ago.",
+            help="Also write when each link was measured: plans warn when that is long ago.",
         ),
     ] = False,
     daily: Annotated[
@@ -171,7 +172,7 @@ def estimate(
         which = "--start" if daily is None else "--daily"
         raise ProblemError(f"{which} and --timezone go together: hours are those of some clock")
     if timezone is not None and (daily or start) is None:
-        raise ProblemError("--timezone is that of --daily and --start; leave it out, or give one")
+        raise ProblemError("--timezone belongs to --daily and --start; leave it out, or give one")
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
     with working("reading samples"):
         measured = read_measurements(

@@ -23,7 +23,7 @@ Page = Annotated[
         metavar="PORT",
         min=0,
         max=MOST_PORT,
-        help="Show how far it is on a page, on this host alone; 0: any free port.",
+        help="Show progress on a page, on this host alone; 0: any free port.",
     ),
 ]
 Metrics = Annotated[
@@ -33,7 +33,7 @@ Metrics = Annotated[
         metavar="PORT",
         min=0,
         max=MOST_PORT,
-        help="Tell metrics for Prometheus, on this host alone; 0: any free port.",
+        help="Serve metrics to Prometheus, on this host alone; 0: any free port.",
     ),
 ]
 
@@ -60,7 +60,7 @@ def followed(title: str, page: int | None, metrics: int | None) -> Iterator[Pull
 
             address, where = ("127.0.0.1", metrics), f"--metrics {metrics}"
             server = MetricsServer(address, lambda: pull_families(story), where)
-            note(f"metrics are told at {held.enter_context(server).url}")
+            note(f"metrics are served at {held.enter_context(server).url}")
         if page is not None:
             from datacollect.pictures.live_views import live_page
             from datacollect.pictures.pull_page import PullFeed

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = "Mapping[str, Any]"
 
-BEGINS_AGAIN = "the same command begins again"
+BEGINS_AGAIN = "the same command starts again"
 NOTHING = f"nothing was written, and {BEGINS_AGAIN}"
-GOES_ON = "the same command goes on"
+GOES_ON = "the same command continues"
 SEARCH = "--time-limit S ends the search for a plan"
 
 _is_reading = [False]
@@ -107,7 +107,7 @@ def _of_plan(given: Given) -> str:
 
 def _of_manifest(given: Given) -> str:
     if given["output"] is None:
-        return "the list is not whole; with -o FILE the same command goes on where it was"
+        return "the list is not whole; with -o FILE the same command continues where it was"
     if Path(f"{os.path.realpath(given['output'])}.hashed").exists():
         return f"what is hashed is noted, and {GOES_ON}"
     return NOTHING

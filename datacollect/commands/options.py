@@ -117,7 +117,8 @@ Samples = Annotated[
     typer.Option(
         "--samples",
         metavar="DIR",
-        help="How certain it is: what it takes where links carry what cycles of tests have found.",
+        help="How certain the plan is: how long it takes where links carry what cycles of tests "
+        "found.",
     ),
 ]
 Scenarios = Annotated[
@@ -126,7 +127,7 @@ Scenarios = Annotated[
         "--scenarios",
         metavar="N",
         min=1,
-        help="So many are drawn from --samples, or from the problem's intervals without it.  "
+        help="How many are drawn from --samples, or from the problem's intervals without it.  "
         "[default: 200]",
     ),
 ]
@@ -147,7 +148,7 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="HOST",
-        help="How others reach it, by default the name that this host has.",
+        help="How others reach it, by default this host's name.",
     ),
 ]
 AgentFile = Annotated[
@@ -182,7 +183,7 @@ def require_at_most_one(options: dict[str, Any]) -> None:
     """Refuse more than one of the options, by name, that are not None."""
     given = [option for option, value in options.items() if value is not None]
     if len(given) > 1:
-        raise ProblemError(f"{' and '.join(given)} exclude each other; give one of them")
+        raise ProblemError(f"{' and '.join(given)} cannot be combined; give one of them")
 
 
 def require_one_standard_input(files: dict[str, str]) -> None:

@@ -63,8 +63,8 @@ def progress(
         bool,
         typer.Option(
             "--recheck",
-            help="Read all of it again first, and give up what was altered: then it is "
-            "fetched again. Exit code 1 where that is anything.",
+            help="First read all of it again, and drop what was altered, so that it is "
+            "fetched again. Exit code 1 if anything was.",
         ),
     ] = False,
     output: Annotated[

@@ -99,15 +99,13 @@ def pull(
     ] = False,
     keep: Annotated[
         bool,
-        typer.Option(
-            "--keep", help="Let verified files count that their server confirms no longer."
-        ),
+        typer.Option("--keep", help="Count verified files that their server no longer confirms."),
     ] = False,
     no_modes: Annotated[
         bool, typer.Option("--no-modes", help="Do not keep permission bits.")
     ] = False,
     no_times: Annotated[
-        bool, typer.Option("--no-times", help="Do not keep times of change.")
+        bool, typer.Option("--no-times", help="Do not keep modification times.")
     ] = False,
     page: Page = None,
     metrics: Metrics = None,
@@ -146,7 +144,7 @@ def pull(
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
-        complain("some data cannot be had: mend what is named, and the same command goes on")
+        complain("some data are not available: fix what is named, and the same command continues")
     compared = answer.with_source
     if not answer.complete or (compared is not None and compared.not_compared):
         return INCOMPLETE

@@ -267,7 +267,9 @@ def _show(
         emit_table(("script", "pieces", "bytes", "rate at most"), rows, "<>>>")
         emit("")
     expected = (
-        f"expected of {file_format.name}" if file_format.next_step else "if pieces go as listed"
+        f"expected of {file_format.name}"
+        if file_format.next_step
+        else "if pieces are fetched as listed"
     )
     facts: list[tuple[str, Any]] = [
         ("makespan", f"{format_duration(found.makespan_s)}, {expected}"),

@@ -187,6 +187,6 @@ def _write_problem(problem: Problem, problem_file: str, path: str) -> None:
         tree["manifest"] = os.path.relpath(manifest, Path(path).parent)
         tree["file_tolerance"] = problem.file_tolerance
     elif problem.manifest is not None:
-        note(f"note: {path} names no manifest: where it lies, standard input does not say")
+        note(f"note: {path} names no manifest: standard input does not say where it lies")
     text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=1)
     write_atomically(path, f"{text}\n".encode())

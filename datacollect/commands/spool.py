@@ -12,7 +12,7 @@ from datacollect.commands.spool_work import drop_spool, list_spool
 
 spool = typer.Typer(
     cls=Group,
-    help="Look after the room of an agent for pieces that wait.",
+    help="Manage the room of an agent for pieces that wait.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -35,7 +35,7 @@ INCOMPLETE = 1
 
 def status(
     folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="Folder of a pull, at work or ended.")
+        str, typer.Argument(metavar="DIR", help="Folder of a pull, running or ended.")
     ],
     plot: Annotated[
         str | None,
@@ -56,7 +56,7 @@ def status(
     ] = False,
     promises: Annotated[
         bool,
-        typer.Option("--promises", help="Say how often starts ended as they had promised."),
+        typer.Option("--promises", help="Show how often starts ended as promised."),
     ] = False,
     as_json: Json = False,
 ) -> int:

@@ -73,7 +73,7 @@ def sweep(
         typer.Option(
             "--reuse",
             metavar="DIR",
-            help="Take what is the same from another sweep, or its published rows; repeatable.",
+            help="Reuse identical runs of another sweep, or its published rows; repeatable.",
         ),
     ] = None,
     retry_failed: Annotated[
@@ -83,7 +83,7 @@ def sweep(
 ) -> None:
     """Carry out an experiment's runs that DIR does not have yet.
 
-    However it ends, the same command goes on where it was; so it does with more seeds, or with
+    However it ends, the same command continues where it was; so it does with more seeds, or with
     more values of an axis. Exit code 3 where runs failed.
     """
     from datacollect.study.report.folders import axes_of

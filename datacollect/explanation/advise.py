@@ -173,7 +173,7 @@ def _verdict(problem: Problem, compared: Comparison, ways: tuple[Way, ...]) -> t
     direct, more, relays, *rest = ways
     cautious = rest[0] if len(rest) > 1 else relays
     if problem.total_bytes == 0:
-        return "nothing", "Nothing is to be moved."
+        return "nothing", "There is nothing to move."
     if direct.makespan_s is None:
         return "relays", f"Take relays: {direct.takes.removeprefix('direct: ')}."
     if more.gain is not None and more.gain >= WORTH and _is_near(more, relays):

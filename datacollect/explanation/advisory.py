@@ -46,7 +46,7 @@ class Advisory:
     Attributes
     ----------
     take : {"nothing", "direct", "connections", "relays", "measure"}
-        What to do first: nothing is to be moved; send directly; do so over more connections; take
+        What to do first: there is nothing to move; send directly; do so over more connections; take
         relays; measure, since relays gain only where hosts do more than was shown.
     text : str
         The same in a sentence, with its reason.

@@ -1,4 +1,4 @@
-"""What a plan that is explained leans on: hosts, and wires of which nobody knows."""
+"""Assumptions of an explained plan: hosts that it leans on, and wires that nobody knows."""
 
 from __future__ import annotations
 

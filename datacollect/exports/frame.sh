@@ -32,7 +32,7 @@ interrupt() {
     # shellcheck disable=SC2086 # one word each
     end $pids $teller
     rm -f .datacollect/over
-    say 'interrupted; the same command goes on'
+    say 'interrupted; the same command continues'
     exit 130
 }
 # pass: all lanes side by side, then all files
@@ -146,6 +146,6 @@ main() {
     held && lacking=0 || lacking=1
     # What was given up is fetched once more.
     pass || { rm .datacollect/again 2>/dev/null && pass; } || lacking=1
-    [ "$lacking" -eq 0 ] || close_up 1 "something is missing; the same command goes on"
+    [ "$lacking" -eq 0 ] || close_up 1 "something is missing; the same command continues"
     close_up 0 'done'
 }

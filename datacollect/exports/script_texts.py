@@ -150,7 +150,7 @@ def _head(
         "# sh THIS_FILE --dry-run [FOLDER]   says what it would fetch.",
         "#",
         "# Start all hosts' scripts at the same time, or give each the same instant as",
-        "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command goes on.",
+        "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command continues.",
         *_planned_times(mine, clock),
         "# Exit code 0: all is there; 1: something is missing; 2: an option or a folder is wrong;",
         "# 3: something is not installed.",

@@ -73,7 +73,7 @@ class Held:
         if not is_free:
             self.close()
             raise ProblemError(
-                f"{folder}: another process is at work there; end it first, or name another folder"
+                f"{folder}: another process is using it; stop it first, or name another folder"
             )
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Held:
 def _unusable(folder: Path, error: OSError) -> NotWrittenError:
     reason, remedy = refusal_of(error)
     return NotWrittenError(
-        f"{folder}: is no folder to write to: {reason}; {remedy or 'mend that'}, or name another",
+        f"{folder}: is no folder to write to: {reason}; {remedy or 'fix that'}, or name another",
         error.errno,
     )
 

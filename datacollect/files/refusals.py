@@ -34,11 +34,11 @@ _REMEDIES = {
     errno.EDQUOT: f"{MAKE_ROOM}, or have the quota raised",
     errno.EFBIG: "raise `ulimit -f`, or take a folder where files may be as large",
     errno.EIO: MEND_DISK,
-    errno.EROFS: "have it mounted for writing",
-    errno.EACCES: "let this user write there",
-    errno.EPERM: "let this user write there",
+    errno.EROFS: "mount it for writing",
+    errno.EACCES: "give this user permission to write there",
+    errno.EPERM: "give this user permission to write there",
     errno.ESTALE: "mount it again",
-    errno.ETIMEDOUT: "see to the server that it is mounted from",
+    errno.ETIMEDOUT: "check the server that it is mounted from",
     errno.ENOLCK: "take a folder on a file system with locks",
     errno.ENFILE: "end programs that hold files open, or raise fs.file-max (sysctl)",
     **dict.fromkeys(UNSUPPORTED, "take a folder on another file system: this one cannot do that"),
@@ -54,7 +54,9 @@ def refusal_of(error: BaseException) -> Refusal:
     Invalid cross-device link
     """
     if is_memory_short(error):
-        return Refusal(memory_words(), RAISE_IT if is_limited() else "end what else takes memory")
+        return Refusal(
+            memory_words(), RAISE_IT if is_limited() else "stop other programs that use memory"
+        )
     number = getattr(error, "errno", None)
     if number == errno.EMFILE:
         return _of_descriptors()
@@ -71,7 +73,7 @@ def no_thread(error: BaseException) -> Refusal:
     """Return what to say where a thread cannot be begun: memory is short, or threads are."""
     if is_memory_short(error):
         return refusal_of(error)
-    return Refusal(f"this host has no more threads to give: {error}", "end what takes them")
+    return Refusal(f"this host can start no more threads: {error}", "end what takes them")
 
 
 def _of_descriptors() -> Refusal:

@@ -58,7 +58,7 @@ class ArrivalCurve:
         What binds between two breakpoints, put into words when asked for. Kind ``"release"``: all
         that has been released has arrived; otherwise as in `Bottleneck`.
     network : LayeredNetwork or None
-        What the curve was found on; None where nothing is to be moved.
+        What the curve was found on; None where there is nothing to move.
     bounds : sequence of Bound, length n_points - 1
         The resources behind each bottleneck, by the network's numbers.
     """

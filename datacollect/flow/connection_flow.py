@@ -135,8 +135,8 @@ class _Columns:
             if not self._extend(found.row_dual, number):
                 return self._answer(found, link, k)
         raise SolverError(
-            f"rates by connections did not settle in {MOST_ROUNDS} linear programs; numbers span "
-            "too many orders of magnitude: leave out links of next to nothing"
+            f"rates by connections did not converge in {MOST_ROUNDS} linear programs; numbers span "
+            "too many orders of magnitude: leave out links that carry next to nothing"
         )
 
     def _begin(self) -> None:

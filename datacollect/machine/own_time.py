@@ -1,4 +1,4 @@
-"""What a program takes of this machine's processors, beside what a profile of the machine says."""
+"""Processor time of this program, beside what a profile of the machine says."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Rate:
-    """What something was seen to carry.
+    """What something carried in a test.
 
     Attributes
     ----------

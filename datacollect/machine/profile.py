@@ -97,7 +97,7 @@ COST = Table(
 
 RATE = Table(
     "the rate",
-    "What something was seen to carry.",
+    "What something carried in a test.",
     (
         Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What it is the rate of.", required=True),
         *_interval("bytes_per_s", "bytes per second", _RATE),
@@ -260,7 +260,7 @@ class HostProfile:
         Raises
         ------
         ProblemError
-            A value makes no sense, or the profile lacks what is asked for.
+            A value is not valid, or the profile lacks what is asked for.
 
         Examples
         --------
@@ -311,7 +311,7 @@ class HostProfile:
         Raises
         ------
         ProblemError
-            A value makes no sense, or the profile lacks what is asked for.
+            A value is not valid, or the profile lacks what is asked for.
 
         Examples
         --------
@@ -362,7 +362,7 @@ class HostProfile:
         Raises
         ------
         ProblemError
-            A value makes no sense, or the profile lacks what is asked for.
+            A value is not valid, or the profile lacks what is asked for.
 
         Examples
         --------

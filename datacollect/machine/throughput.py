@@ -1,4 +1,4 @@
-"""What a machine takes in, sends or passes on: a sum of costs, and the least of all limits."""
+"""Throughput of a machine that receives, sends or relays: a sum of costs, the least limit."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
     Raises
     ------
     ProblemError
-        A need makes no sense, or something was not measured.
+        A need is not valid, or something was not measured.
     """
     needs = _checked(parts, needs)
     costs = _costs(parts, needs, place)

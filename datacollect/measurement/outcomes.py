@@ -226,13 +226,11 @@ def require_tests(
     if len(failures) > MOST_SHOWN:
         shown.append(f"and {len(failures) - MOST_SHOWN} more")
     if skip_failed and n_good:
-        notes.append(
-            f"{counted(len(failures), 'test')} that failed passed over: " + "; ".join(shown)
-        )
+        notes.append(f"{counted(len(failures), 'test')} that failed skipped: " + "; ".join(shown))
         return
     remedy = "; repeat the test" if len(failures) == 1 else "; repeat them"
     if n_good:
-        remedy += f", or pass over what failed with --skip-failed, which leaves {n_good}"
+        remedy += f", or skip what failed with --skip-failed, which leaves {n_good}"
         remedy += " good one" if n_good == 1 else " good ones"
         remedy += " (skip_failed=True in Python)"
     if len(failures) == 1:

@@ -181,8 +181,8 @@ class _Reader:
             )
         if passed_over:
             self.notes.append(
-                f"{path}: {counted(len(passed_over), 'file')} without results of tests passed "
-                f"over: {listed(passed_over)}"
+                f"{path}: {counted(len(passed_over), 'file')} without results of tests skipped: "
+                f"{listed(passed_over)}"
             )
 
     def _read_file(
@@ -274,7 +274,7 @@ class _Reader:
         if other_lines:
             first = shown_text(other_lines[0])
             self.notes.append(
-                f"{name}: {counted(len(other_lines), 'line')} of other text passed over, such as "
+                f"{name}: {counted(len(other_lines), 'line')} of other text skipped, such as "
                 f"{first!r}"
             )
         for kind, n in of_other_kinds.items():

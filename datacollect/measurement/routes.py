@@ -97,7 +97,7 @@ def route_of_scamper(text: str, address: str) -> list[Hop]:
         for hop in hops:
             answers.setdefault(int(hop["probe_ttl"]), []).append(str(hop["addr"]))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise ProblemError("it is none of scamper's lines") from None
+        raise ProblemError("it is not a line of scamper's") from None
     return _route(answers, address, one_flow=True)
 
 

@@ -184,8 +184,8 @@ def _not_ahead(samples: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, list[
     last = time.strftime("%Y-%m-%d", time.gmtime(float(ahead["time_s"].max())))
     text = (
         f"left out, as their time lies ahead by more than a day: {counted(len(ahead), 'sample')} "
-        f"of {links_of(ahead)}, the last of {last}; see that clocks are right, here and where they "
-        "were taken"
+        f"of {links_of(ahead)}, the last of {last}; check that clocks are right, here and where "
+        "they were taken"
     )
     return samples[~is_ahead], [text]
 

@@ -111,7 +111,7 @@ def _require_possible(
     for other in about.excludes:
         if other in names:
             raise ProblemError(
-                f"{spelled(name)} and {spelled(other)} exclude each other; give one of them"
+                f"{spelled(name)} and {spelled(other)} cannot be combined; give one of them"
             )
     if about.needs is not None and about.needs[0] not in names:
         needed, why = about.needs

@@ -161,8 +161,8 @@ def old_estimates(problem: Problem, now_s: float) -> str | None:
     if problem.measured_s - now_s > DAY_S:
         days = int((problem.measured_s - now_s) / DAY_S)
         return (
-            f"bandwidths were measured {days} days ahead of this host's clock; see that clocks are "
-            "right, here and where they were measured"
+            f"bandwidths were measured {days} days ahead of this host's clock; check that clocks "
+            "are right, here and where they were measured"
         )
     if now_s - problem.measured_s <= OLD_S:
         return None

@@ -24,13 +24,13 @@ AGENT = Table(
         Field(
             "url",
             Text(),
-            "Where the agent listens: https://host:port, as it says when it is ready.",
+            "Where the agent listens: https://host:port, as it prints when it is ready.",
             required=True,
         ),
         Field(
             "fingerprint",
             Text(),
-            "Of its certificate: sha256: and 64 hexadecimal digits, as it says when it is ready.",
+            "Of its certificate: sha256: and 64 hexadecimal digits, as it prints when it is ready.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
     ),
@@ -69,10 +69,10 @@ def agent_of(name: str, entry: Mapping[str, Any], base: Path, tables: str = "age
     if (fingerprint is None) == (ca is None):
         given = "neither" if ca is None else "both"
         raise ProblemError(
-            f"{place}: must have either fingerprint or ca, got {given}; the agent says its "
+            f"{place}: must have either fingerprint or ca, got {given}; the agent prints its "
             "fingerprint when it is ready"
         )
-    require_fingerprint_text(fingerprint, place, "copy what the agent says when it is ready")
+    require_fingerprint_text(fingerprint, place, "copy what the agent prints when it is ready")
     return AgentEntry(name, address, fingerprint, None if ca is None else base / ca)
 
 
@@ -95,7 +95,7 @@ def agent_address(url: str, place: str) -> tuple[str, int]:
     """
     rule, remedy = (
         f"must be https://HOST:PORT, with a port of 1 to {PORT_STOP - 1}",
-        "copy what the agent says when it is ready",
+        "copy what the agent prints when it is ready",
     )
     scheme, _, address = url.partition("://")
     try:

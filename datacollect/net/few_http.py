@@ -78,7 +78,7 @@ class FewServer(ThreadingHTTPServer):
         return host == "::1" or host.startswith("127.")
 
     def __enter__(self) -> FewServer:
-        """Begin; raise `TransferError` where there is no thread to be had."""
+        """Begin; raise `TransferError` where there is no thread is available."""
         try:
             start_thread(self._thread)
         except BaseException:

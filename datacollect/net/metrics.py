@@ -94,7 +94,7 @@ class MetricsServer:
         self.url = f"http://{host_port_text(host, int(port))}{PATH}"
 
     def __enter__(self) -> MetricsServer:
-        """Begin; raise `TransferError` where there is no thread to be had."""
+        """Begin; raise `TransferError` where there is no thread is available."""
         self._server.__enter__()
         return self
 

@@ -208,8 +208,8 @@ def require_certificate(
             raise TransferError(f"{peer}: give its fingerprint or ca; any certificate would do")
     elif found != expected:
         raise IdentityError(
-            f"{peer}: its certificate must have the fingerprint {expected}, got {found}; somebody "
-            "else answers there, or the agent has a new certificate: compare with what it says "
+            f"{peer}: its certificate must have the fingerprint {expected}, got {found}; another "
+            "host answers there, or the agent has a new certificate: compare with what it prints "
             "when it starts"
         )
 

@@ -76,7 +76,7 @@ class LivePage:
         self.url = f"http://127.0.0.1:{self._server.server_port}/#{token}"
 
     def __enter__(self) -> LivePage:
-        """Begin; raise `TransferError` where there is no thread to be had."""
+        """Begin; raise `TransferError` where there is no thread is available."""
         self._server.__enter__()
         return self
 

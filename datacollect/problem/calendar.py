@@ -87,7 +87,7 @@ def daily_hours(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     if hours is None:
         return None
     if values["periods_s"] is not None:
-        raise ProblemError("periods_s and daily_periods exclude each other; give one of them")
+        raise ProblemError("periods_s and daily_periods cannot be combined; give one of them")
     padded_hours = [padded(hour) for hour in hours]
     for i, (one, two) in enumerate(pairwise(padded_hours)):
         if two <= one:
@@ -124,12 +124,12 @@ def recurring(
         )
     if hours is None and len(contents.periods_s) > 1:
         raise ProblemError(
-            "open and periods_s exclude each other; give daily_periods, or 0 in the periods in "
+            "open and periods_s cannot be combined; give daily_periods, or 0 in the periods in "
             "which nothing moves"
         )
     if windows and contents.per_connection_bytes_per_s is not None:
         raise ProblemError(
-            "open and rates by connections exclude each other; leave per_connection_bytes_per_s, "
+            "open and rates by connections cannot be combined; leave per_connection_bytes_per_s, "
             "capacity_bytes_per_s and competitors out, or open"
         )
     zones = {window.zone for limit in windows for window in limit.windows} - {None, str(clock.zone)}
@@ -137,7 +137,7 @@ def recurring(
         named = ", ".join(sorted(map(str, zones)))
         raise ProblemError(
             "daily_periods, or limits of hosts by hours, and windows of another time zone "
-            f"({named}) exclude each other: clocks change on other days there; write the windows "
+            f"({named}) cannot be combined: clocks change on other days there; write the windows "
             "in the hours of the problem's timezone"
         )
     if not windows:

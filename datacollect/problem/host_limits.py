@@ -61,7 +61,7 @@ def with_hours(
         )
     if hours is None and len(contents.periods_s) > 1:
         raise ProblemError(
-            f"{place}: hours of the day and periods_s exclude each other; give daily_periods, or "
+            f"{place}: hours of the day and periods_s cannot be combined; give daily_periods, or "
             "a list of one number per period"
         )
     known = tuple(of_one_form(hour) for hour in hours or ())

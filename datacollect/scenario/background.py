@@ -121,7 +121,7 @@ def _wires(section: Mapping[str, Any], topology: Topology) -> list[str | None]:
         require_known(name, topology.wire_names, f"{PLACE}.over[{i}]", "a wire of the topology")
         if name in section["over"][:i]:
             raise ProblemError(
-                f"{PLACE}.over[{i}]: wire {shown(name)} stands twice; remove one, and use split"
+                f"{PLACE}.over[{i}]: wire {shown(name)} is listed twice; remove one, and use split"
             )
     return list(section["over"])
 

@@ -167,7 +167,7 @@ def _cables(shared_wires: Sequence[SharedWire], topology: Topology) -> list[int]
         except ProblemError as error:
             raise ProblemError(f"{place}: {error}") from None
         if cable in cables:
-            raise ProblemError(f"{place}: {entry.wire!r} is named twice; keep one of them")
+            raise ProblemError(f"{place}: {entry.wire!r} is listed twice; keep one of them")
         cables.append(cable)
     return cables
 

@@ -197,7 +197,7 @@ def _require_unused(
     place: str, node: str, entry: Mapping[str, Any], host_node: Mapping[str, str]
 ) -> None:
     if node in host_node.values():
-        raise ProblemError(f"{place}.at: {node!r} is a host that is taken already; name another")
+        raise ProblemError(f"{place}.at: {node!r} is a host that is already in use; name another")
     if entry["access"] is not None:
         raise ProblemError(
             f"{place}.access: {node!r} is a host of the topology and has its wire already; "

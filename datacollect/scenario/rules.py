@@ -88,7 +88,7 @@ def _check_estimates(estimates: Mapping[str, Any]) -> None:
     for i, wire in enumerate(estimates["shared"] or ()):
         if wire["bandwidth_bytes_per_s"] is not None and wire["connections"] is not None:
             raise ProblemError(
-                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections exclude each other; "
+                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections cannot be combined; "
                 "give one of them, or none for the wire's rate"
             )
 
@@ -116,17 +116,17 @@ def _check_method(method: Mapping[str, Any]) -> None:
         connections_per = _connections_per(method)
     shapes = [key for key in ("slot_s", "scaled_slot_s", "chunk_s") if method[key] is not None]
     if len(shapes) > 1:
-        raise ProblemError(f"method: {' and '.join(shapes)} exclude each other; give one of them")
+        raise ProblemError(f"method: {' and '.join(shapes)} cannot be combined; give one of them")
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
-        raise ProblemError("method: total_streams and streams_as exclude each other; give one")
+        raise ProblemError("method: total_streams and streams_as cannot be combined; give one")
     if method["time_slot_s"] is not None:
         _check_time_slots(method)
     if method["replan_s"] is not None:
         _check_replanning(method)
     budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
     if len(budgets) > 1:
-        raise ProblemError("method: connections and connections_as exclude each other; give one")
+        raise ProblemError("method: connections and connections_as cannot be combined; give one")
     if method["as_many_times"] is not None:
         _check_times(method)
     moves, over_chains = connections_per == IN_ALL, method["relays"] == OVER_CHAINS

@@ -56,8 +56,8 @@ class Progress(ProgressContents):
     at_s : float or str
         The instant, on the plan's clock: in seconds, or as a text such as ``"2 h"``.
     held : tuple of Held
-        All that lies elsewhere than at its source; at the destination it is collected. What is
-        listed nowhere still lies at its source.
+        All data that lie elsewhere than at their source; at the destination they are collected.
+        What is listed nowhere still lies at its source.
     links : NewLinks or None
         New estimates of bandwidth; links that are not listed keep the problem's.
     lost_hosts : tuple of str

@@ -280,7 +280,7 @@ EXPERIMENT = Document(
         Field("axes", Rows(AXIS), "What varies; all combinations are run.", default=()),
         Field("panels", Rows(PANEL), "What the report draws.", default=()),
     ),
-    remedy="`datacollect schema experiment` tells what one holds",
+    remedy="`datacollect schema experiment` shows what one holds",
     named_after_file=True,
 )
 
@@ -310,7 +310,7 @@ def _check_chosen(seeds: Mapping[str, Any]) -> None:
         return
     for i, seed in enumerate(chosen):
         if seed in chosen[:i]:
-            raise ProblemError(f"seeds.chosen[{i}]: seed {seed} stands twice; remove one")
+            raise ProblemError(f"seeds.chosen[{i}]: seed {seed} is listed twice; remove one")
     most = seeds["most"] or seeds["least"]
     if len(chosen) < most:
         rule = f"must name {most} seeds, as many as seeds.most"

@@ -125,7 +125,7 @@ def _lock(folder: Path) -> TextIO:
     except BlockingIOError:
         file.close()
         raise ProblemError(
-            f"{folder}: another sweep is running in this folder; wait for it, or end it"
+            f"{folder}: another sweep is running in this folder; wait for it, or stop it"
         ) from None
     return file
 

@@ -80,7 +80,7 @@ def append(file: Path, records: Iterable[Record]) -> None:
         reason, remedy = refusal_of(error)
         raise NotWrittenError(
             f"{file}: cannot be written: {reason}; what was kept before stays: "
-            f"{remedy or MAKE_ROOM}, and start again to go on",
+            f"{remedy or MAKE_ROOM}, and start again to continue",
             error.errno,
         ) from None
 

@@ -220,7 +220,8 @@ class RunStore:
         if ROWS_FILE in kept.unreadable:
             raise ProblemError(
                 f"{self.folder / ROWS_FILE}: cannot be read as a sweep's rows: is it damaged? "
-                "Put a copy in its place, or remove it: what stands nowhere else is run again"
+                "Put a copy in its place, or remove it: runs that are kept nowhere else are run "
+                "again"
             )
 
     def _fold_documents(self, measured: Sequence[Path]) -> None:

@@ -188,7 +188,7 @@ def sweep(
     """
     given = {"workers": workers, "dask": dask, "client": client}
     if len(names := [name for name, value in given.items() if value is not None]) > 1:
-        raise ProblemError(f"{' and '.join(names)} exclude each other; give one of them")
+        raise ProblemError(f"{' and '.join(names)} cannot be combined; give one of them")
     workers = in_whole(workers, "workers")
     scale, probe_scale = in_units(scale, PART, "scale"), in_units(probe_scale, PART, "probe_scale")
     seeds_most = in_whole(seeds_most, "seeds_most")

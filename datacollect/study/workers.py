@@ -262,7 +262,7 @@ class DaskCluster:
     def _gone(self) -> SimulationError:
         return SimulationError(
             f"the Dask scheduler at {self._address} is gone; what is finished is kept: start again "
-            "to go on"
+            "to continue"
         )
 
 

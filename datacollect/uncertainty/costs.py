@@ -1,4 +1,4 @@
-"""What costs a plan most certainty: links, hosts and assumptions, and what a test of each is worth.
+"""Causes of uncertainty in a plan: links, hosts, assumptions, and what a test is worth.
 
 A link costs what the ninth of ten scenarios gains if it carried in all of them what the plan counts
 on. A test of it is worth what a plan made with its result saves on average: links' rates of all
@@ -109,7 +109,7 @@ class Cost:
             return f"{text}; {tells}, and a plan that knows it ends {saves} sooner then."
         if self.test_saves_s < NOTHING:
             return f"{text}; to plan by a test of it saves nothing."
-        return f"{text}; to plan by a test of it just before saves {saves} on average."
+        return f"{text}; to plan after one more test of it saves {saves} on average."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that programs read."""

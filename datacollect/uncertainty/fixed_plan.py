@@ -1,4 +1,4 @@
-"""What a plan takes, its routes and the bytes on each kept, where links carry other than planned.
+"""Duration of a plan with fixed routes and bytes, where links carry other than planned.
 
 A plan divides bytes, not rates: whoever carries it out sends as fast as it can. Of a coordinated
 plan the fullest link, host's limit or shared wire works all the time until its bytes are through,

@@ -138,7 +138,7 @@ def test_a_port_that_is_taken(tmp_path, capsys):
         port = json.loads(line)["url"].rpartition(":")[2]
         other.write_text(other.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
         assert run(["agent", str(other)]) == 2
-        assert "Address already in use; stop what listens there" in capsys.readouterr().err
+        assert "Address already in use; stop the program that" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_twice_verbose_says_which_programs_were_solved(capsys):
 def test_quiet_and_verbose_exclude_each_other(capsys):
     code, out, err = call_in("plan", capsys, "--quiet", "-v")
     assert (code, out) == (2, "")
-    assert "-v and --quiet exclude each other; give one of them" in err
+    assert "-v and --quiet cannot be combined; give one of them" in err
 
 
 @pytest.mark.usefixtures("here")
@@ -205,12 +205,18 @@ def test_how_far_a_manifest_is_counts_bytes_and_files(tmp_path, capsys, monkeypa
 
 # Where each command is interrupted, and what it says is kept and to be done.
 BROKEN_OFF = {
-    "plan": ("methods.choice._planned", "nothing was written, and the same command begins again; "),
-    "compare": ("methods.comparison.plan", "nothing was written, and the same command begins"),
-    "advise": ("explanation.advise.advise", "nothing was written, and the same command begins"),
+    "plan": ("methods.choice._planned", "nothing was written, and the same command starts again; "),
+    "compare": (
+        "methods.comparison.plan",
+        "nothing was written, and the same command starts again",
+    ),
+    "advise": (
+        "explanation.advise.advise",
+        "nothing was written, and the same command starts again",
+    ),
     "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
-    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins again"),
-    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins again"),
+    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command starts again"),
+    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command starts again"),
     "estimate": ("measurement.reading.read_measurements", "nothing was written, and the same"),
     "manifest": (
         "exports.inventory.stream_manifest",
@@ -218,14 +224,20 @@ BROKEN_OFF = {
     ),
     "progress": ("problem.manifest.read_manifest", "nothing was written, and the same command"),
     "replan": ("methods.replanning.replan.replan", "nothing was written, and the same command"),
-    "explain": ("explanation.explain.explain", "nothing was written, and the same command begins"),
+    "explain": (
+        "explanation.explain.explain",
+        "nothing was written, and the same command starts again",
+    ),
     "front": (
         "methods.money_front.front",
-        "nothing was written, and the same command begins again",
+        "nothing was written, and the same command starts again",
     ),
     "simulate": ("scenario.carry_out.carry_out", "nothing was written, and the same command"),
-    "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command goes on"),
-    "report": ("study.report.report.report", "nothing was written, and the same command begins"),
+    "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command continues"),
+    "report": (
+        "study.report.report.report",
+        "nothing was written, and the same command starts again",
+    ),
 }
 
 
@@ -276,7 +288,7 @@ def test_whoever_breaks_off_while_it_reads_hears_of_no_search(name, here, capsys
     with pytest.raises(SystemExit):
         call_in(name, capsys, "--quiet")
     said = capsys.readouterr().err
-    assert said == "interrupted; nothing was written, and the same command begins again\n"
+    assert said == "interrupted; nothing was written, and the same command starts again\n"
 
 
 @pytest.mark.parametrize("name", [name for name in AT_WORK if name != "sweep"])
@@ -386,7 +398,7 @@ def test_a_manifest_goes_on_where_it_was(sent, tmp_path, capsys, monkeypatch):
     command = ["manifest", str(folder), "-o", str(table)]
     with pytest.raises(SystemExit):
         main.run(command)
-    assert "; what is hashed is noted, and the same command goes on\n" in capsys.readouterr().err
+    assert "; what is hashed is noted, and the same command continues\n" in capsys.readouterr().err
     assert not table.exists()
     assert main.run(command) == 0
     assert len(read) == 4
@@ -447,4 +459,6 @@ def test_a_program_that_is_ended_by_a_signal_leaves_with_its_code(here):
         [sys.executable, "-c", text], cwd=here, capture_output=True, text=True, check=False
     )
     assert done.returncode == 143
-    assert done.stderr.startswith("terminated; nothing was written, and the same command begins")
+    assert done.stderr.startswith(
+        "terminated; nothing was written, and the same command starts again"
+    )

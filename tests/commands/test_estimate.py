@@ -213,7 +213,7 @@ def test_a_problem_may_begin_later(here, call):
         (("--destination", "D", "--backlog", "S1"), "write it like S1=5000000"),
         (("--destination", "D", "--backlog", "S1=1 Tb"), "may be bits or bytes"),
         ((*TO_D, "--start", "2026-01-03T08:00"), "--start and --timezone go together"),
-        ((*TO_D, "--timezone", "Europe/Zurich"), "--timezone is that of --daily and --start"),
+        ((*TO_D, "--timezone", "Europe/Zurich"), "--timezone belongs to --daily and --start"),
     ],
 )
 def test_what_fits_no_problem_is_refused(options, said, here, call):

@@ -11,7 +11,7 @@ REMEDIES = {
     "pulls figure1.toml BAD": "`datacollect plan -o` writes one",
     "replan figure1.toml plan.json BAD": "`datacollect progress` writes one",
     "simulate BAD --engine fluid": "`datacollect example scenario_small` writes one",
-    "sweep BAD -o out": "`datacollect schema experiment` tells what one holds",
+    "sweep BAD -o out": "`datacollect schema experiment` shows what one holds",
     "pull BAD --into got": "`datacollect collection new` writes one",
     "agent BAD": "`datacollect agent init` writes one",
 }

@@ -72,7 +72,7 @@ def test_where_nothing_else_is_known_it_is_said_what_to_give(tmp_path, capsys):
     path = tmp_path / "p.toml"
     path.write_text(profile(costs=COSTS[:2], rates=()).to_toml())
     assert run(["host", "predict", str(path)]) == 0
-    assert "nothing that is known: give --nic" in capsys.readouterr().out
+    assert "nothing known: give --nic" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

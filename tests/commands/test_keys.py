@@ -19,7 +19,7 @@ def test_a_key_is_made_and_shown(tmp_path, capsys):
     made = capsys.readouterr()
     assert made.out.startswith("ed25519:")
     assert len(made.out.strip()) == len("ed25519:") + 44
-    assert "keep it to yourself" in made.err
+    assert "keep it secret" in made.err
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert run(["keys", "show", str(path)]) == 0
     assert capsys.readouterr().out == made.out

@@ -110,7 +110,7 @@ def triangle(rates, shown=(), n_bytes=4_000_000):
                 "--bytes 6250001"
             ),
         ),
-        (triangle(RATES, n_bytes=0), "Nothing is to be moved", None),
+        (triangle(RATES, n_bytes=0), "There is nothing to move", None),
     ],
 )
 def test_after_advice_comes_what_it_says(here, call, text, take, expected):

@@ -426,7 +426,9 @@ def test_a_folder_that_is_read_only_is_two(here, call, monkeypatch):
     code, out, err = call("plan", "figure1.toml", "-o", "new.json")
     assert (code, out) == (2, "")
     assert (
-        err == "error: new.json: cannot be written: Permission denied; let this user write there\n"
+        err
+        == "error: new.json: cannot be written: Permission denied; give this user permission to "
+        "write there\n"
     )
 
 

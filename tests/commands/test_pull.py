@@ -69,7 +69,7 @@ def test_a_missing_key_is_bad_input(nobody, capsys):
 
 # Ends -------------------------------------------------------------------------------------------
 
-KEPT = "what is verified is kept, and the same command goes on"
+KEPT = "what is verified is kept, and the same command continues"
 # Some who start tests let their children ignore it.
 HEARS_SIGINT = """
 import signal
@@ -258,7 +258,7 @@ def test_reading_again_goes_on_where_it_was_interrupted(sent, code, pulled, caps
         run(command)
     assert ended.value.code == code
     said = capsys.readouterr().err
-    assert said.endswith("; what was read is noted, and the same command goes on\n")
+    assert said.endswith("; what was read is noted, and the same command continues\n")
     assert run([*command, "-v"]) == 0
     assert len(read) == 3 + 98
     said = capsys.readouterr()
@@ -314,12 +314,12 @@ def test_verified_files_that_nobody_confirms_are_named_and_count_by_keep(tmp_pat
         capsys.readouterr()
         assert run(command) == 1
         said = capsys.readouterr()
-        assert "missing: W/0.bin: kept as it was verified" in said.out
+        assert "missing: W/0.bin: kept as verified" in said.out
         assert "note: W: 3 files are kept as they were verified" in said.err
         assert "('session has ended')" in said.err
         assert run(["status", into]) == 1
         assert run([*command, "--keep"]) == 0
-        assert "they count, by --keep" in capsys.readouterr().err
+        assert "they count, because of --keep" in capsys.readouterr().err
         assert run(["status", into]) == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "into/W").iterdir()} == files
 

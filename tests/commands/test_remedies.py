@@ -240,14 +240,14 @@ REMEDIES = {
     "failed tests among good ones": Remedy(
         ("estimate", "s.txt", "--json"),
         {"s.txt": "\n".join([result(1), FAILED, result(2)])},
-        r"pass over what failed with (--skip-failed), which leaves 2 good ones",
+        r"skip what failed with (--skip-failed), which leaves 2 good ones",
         more=("{1}",),
         gives=r'"n_samples": 2',
     ),
     "rows without a value": Remedy(
         ESTIMATE,
         {"s.txt": SAMPLES + "a,b,9,None\n"},
-        r"pass over what failed with (--skip-failed), which leaves 1 good one",
+        r"skip what failed with (--skip-failed), which leaves 1 good one",
         more=("{1}",),
         gives=RATE,
     ),

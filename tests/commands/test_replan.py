@@ -56,7 +56,7 @@ def test_the_command_tells_people_too(collection, capsys):
         ({}, ("--problem-output", "rest.toml"), 2, "must name a .json file"),
         ({}, ("--problem-output", "plan.json"), 2, "would overwrite the input"),
         ({}, ("-o", "progress.json"), 2, "would overwrite the input"),
-        ({}, ("--slot", "1", "--chunk", "1"), 2, "exclude each other"),
+        ({}, ("--slot", "1", "--chunk", "1"), 2, "cannot be combined"),
     ],
 )
 def test_the_command_says_what_is_wrong(edit, options, code, message, collection, capsys):

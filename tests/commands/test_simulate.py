@@ -148,7 +148,7 @@ def test_without_ns3_the_error_names_the_command_and_the_other_engine(here, call
         (["--seed", "-1"], "'--seed'"),
         (["--time-limit", "0"], "run.time_limit_s must be a finite number of seconds > 0"),
         (["--schedule", "no.json"], "no.json: no such file"),
-        (["--schedule", "no.json", "--method", "direct"], "exclude each other"),
+        (["--schedule", "no.json", "--method", "direct"], "cannot be combined"),
         (["-o", "scenario_small.toml"], "scenario_small.toml: cannot be made"),
     ],
 )

@@ -68,7 +68,7 @@ def test_the_command_fails_where_runs_failed(experiment_file, tmp_path, capsys):
     [
         (["--only", "rate"], "--only must be AXIS=LABEL,LABEL, got 'rate'"),
         (["--only", "rat=1"], "did you mean 'rate'"),
-        (["--workers", "2", "--dask", "tcp://localhost:1"], "exclude each other"),
+        (["--workers", "2", "--dask", "tcp://localhost:1"], "cannot be combined"),
         (["--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
     ],
 )

@@ -37,7 +37,7 @@ def test_nothing_to_move():
     problem = Problem.from_hosts([Host("S"), Host("D")], links("S -> D 1"), "D")
     found = dc.explain(problem)
     assert found.binds == found.sources == found.advice.alone == ()
-    assert "Nothing is to be moved" in found.text
+    assert "There is nothing to move" in found.text
 
 
 def test_a_plan_for_another_problem():

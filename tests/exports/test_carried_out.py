@@ -190,7 +190,7 @@ def test_an_interrupted_script_goes_on_within_its_pieces(files):
         wait_until(lambda: any(parts_in(files / "into").values()))
         process.send_signal(signal.SIGINT)
         code, said = ended(process)
-        assert (code, said) == (130, "D: interrupted; the same command goes on\n")
+        assert (code, said) == (130, "D: interrupted; the same command continues\n")
         assert any(parts_in(files / "into").values())
         arrived = arrived_bytes(files, "into")
         valve.open()
@@ -227,7 +227,7 @@ def test_a_server_without_ranges_sends_whole_files_and_relays_refuse_it_by_name(
     assert codes == (1, 0)
     assert "its server knows no byte ranges, and relays forward ranges" in said
     assert "its server knows no byte ranges; the whole file is fetched" in said
-    assert "re/lay: something is missing; the same command goes on" in said
+    assert "re/lay: something is missing; the same command continues" in said
     assert same_files(files, files / "into")
 
 
@@ -288,5 +288,5 @@ def test_nothing_outlives_a_script_whenever_it_is_interrupted(files, monkeypatch
     with serving(files, valve=valve) as url:
         exported(files, problem, dc.direct(problem), "curl", url)
         code, said = ended(start(files, "D", "into", shell="bash"))
-    assert (code, said) == (130, "D: interrupted; the same command goes on\n")
+    assert (code, said) == (130, "D: interrupted; the same command continues\n")
     assert not (files / "into" / ".datacollect" / "over").exists()

@@ -79,9 +79,9 @@ def test_what_an_answer_does_not_prove_is_named_and_nothing_of_it_stays(
         code, said = scripts.start()
         assert code == 1
         assert why in said or (answer is cut_too_early and n_ranges == 1)
-        assert "something is missing; the same command goes on" in said
+        assert "something is missing; the same command continues" in said
         assert scripts.is_missing()
-        # Then it is a good server: the same command goes on.
+        # Then it is a good server: the same command continues.
         server.answer = honest
         assert scripts.start() == (0, "D: done\n")
     assert scripts.has_arrived()

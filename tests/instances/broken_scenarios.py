@@ -100,7 +100,7 @@ TOGETHER = [
     (
         "estimates.shared",
         [{"wire": "B0-A0", "bandwidth_bytes_per_s": 1e6, "connections": 5}],
-        "estimates.shared[0]: bandwidth_bytes_per_s and connections exclude each other",
+        "estimates.shared[0]: bandwidth_bytes_per_s and connections cannot be combined",
     ),
     (
         "method",
@@ -121,17 +121,17 @@ TOGETHER = [
         {"name": "direct", "time_slot_s": 2, "at_a_time": 1, "streams": 2},
         "method: time_slot_s excludes streams, total_streams and streams_as",
     ),
-    ("method", {"slot_s": 2, "scaled_slot_s": 1}, "slot_s and scaled_slot_s exclude each other"),
-    ("method", {"slot_s": 2, "chunk_s": 1}, "slot_s and chunk_s exclude each other"),
+    ("method", {"slot_s": 2, "scaled_slot_s": 1}, "slot_s and scaled_slot_s cannot be combined"),
+    ("method", {"slot_s": 2, "chunk_s": 1}, "slot_s and chunk_s cannot be combined"),
     (
         "method",
         {"total_streams": 9, "streams_as": "best-path"},
-        "total_streams and streams_as exclude each other; give one",
+        "total_streams and streams_as cannot be combined; give one",
     ),
     (
         "method",
         {"name": "adaptive", "connections": 9, "connections_as": "coordinated"},
-        "connections and connections_as exclude each other; give one",
+        "connections and connections_as cannot be combined; give one",
     ),
     ("method", {"name": "adaptive", "connections": 0}, "method.connections must be"),
     (
@@ -147,7 +147,7 @@ TOGETHER = [
     (
         "method",
         {"relays": "chains", "connections_as": "coordinated", "connections": 9, "lanes": 2},
-        "connections and connections_as exclude each other",
+        "connections and connections_as cannot be combined",
     ),
     (
         "method",

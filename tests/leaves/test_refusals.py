@@ -19,8 +19,8 @@ SHORT = "memory is short: this process has "
         (errno.ENOSPC, "make room"),
         (errno.EDQUOT, "quota"),
         (errno.EIO, "mend the disk"),
-        (errno.EROFS, "mounted for writing"),
-        (errno.EACCES, "let this user write there"),
+        (errno.EROFS, "mount it for writing"),
+        (errno.EACCES, "give this user permission to write there"),
         (errno.ESTALE, "mount it again"),
         (errno.EMFILE, "ulimit -"),
         (errno.ENFILE, "fs.file-max"),
@@ -111,7 +111,7 @@ def test_without_a_limit_other_programs_are_to_give_memory_back(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     reason, remedy = refusal_of(MemoryError())
     assert reason.startswith(SHORT)
-    assert remedy == "end what else takes memory"
+    assert remedy == "stop other programs that use memory"
 
 
 def test_a_library_that_is_broken_is_no_lack_of_memory():

@@ -145,7 +145,7 @@ def test_runs_that_measured_nothing_failed(tmp_path: Path, change: Any, message:
     tree = _changed(change, run(parallel=2))
     with pytest.raises(ProblemError, match=message + r".*; repeat the test$"):
         read(tmp_path, tree)
-    with pytest.warns(DatacollectWarning, match="1 test that failed passed over"):
+    with pytest.warns(DatacollectWarning, match="1 test that failed skipped"):
         assert read(tmp_path, [run(), tree], skip_failed=True) == [SAMPLE]
 
 

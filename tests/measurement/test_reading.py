@@ -102,7 +102,7 @@ def test_lines_of_text_around_documents_are_passed_over_and_named(tmp_path, befo
     path = write(tmp_path, "log.txt", before, result(1), "done, without a result", result(2))
     found = quiet(path)
     assert found.samples["time_s"].tolist() == [1, 2]
-    assert found.notes == (f"{path}: 2 lines of other text passed over, such as {before!r}",)
+    assert found.notes == (f"{path}: 2 lines of other text skipped, such as {before!r}",)
 
 
 @pytest.mark.parametrize("prefix", ["May  1 12:00:00 lyon iperf3: ", "\ufeff", "[12:00] {x} "])
@@ -120,7 +120,7 @@ def test_a_table_may_hold_json_in_a_field(tmp_path):
 
 def test_notes_are_warnings_and_a_field_of_the_result(tmp_path, capfd):
     path = write(tmp_path, "log.txt", "hello", result())
-    with pytest.warns(DatacollectWarning, match="1 line of other text passed over, such as 'hell"):
+    with pytest.warns(DatacollectWarning, match="1 line of other text skipped, such as 'hell"):
         samples = read_samples(path)
     assert samples.attrs["notes"] == quiet(path).notes != ()
     assert capfd.readouterr() == ("", "")
@@ -208,7 +208,7 @@ def test_of_two_directions_the_one_that_arrived_counts_only_when_told(tmp_path):
     path = write(tmp_path, "a.json", tree)
     with pytest.raises(ProblemError, match=r"sum_received_bidir_reverse: nothing arrived"):
         samples_from_iperf3(path)
-    with pytest.warns(DatacollectWarning, match=r"1 test that failed passed over: .*nothing arr"):
+    with pytest.warns(DatacollectWarning, match=r"1 test that failed skipped: .*nothing arr"):
         samples = samples_from_iperf3(path, skip_failed=True)
     assert samples["bytes"].tolist() == [677_511_168]
 
@@ -218,7 +218,7 @@ def test_a_row_that_measured_nothing_is_an_error_with_its_line(tmp_path, value):
     path = write(tmp_path, "a.csv", TABLE.strip(), f"a,b,9,{value}")
     with pytest.raises(ProblemError, match=r"a\.csv, line 3: .* nothing was measured; repeat"):
         read_samples(path)
-    with pytest.warns(DatacollectWarning, match=r"1 test that failed passed over: .*line 3"):
+    with pytest.warns(DatacollectWarning, match=r"1 test that failed skipped: .*line 3"):
         assert read_samples(path, skip_failed=True)["time_s"].tolist() == [0]
 
 
@@ -260,11 +260,9 @@ def test_all_failed_tests_are_listed_at_once_and_can_be_passed_over(tmp_path):
     ):
         assert name in line
         assert why in line
-    assert last.strip().startswith(
-        "repeat them, or pass over what failed with --skip-failed, which"
-    )
+    assert last.strip().startswith("repeat them, or skip what failed with --skip-failed, which")
     assert "leaves 3 good ones" in last
-    with pytest.warns(DatacollectWarning, match=r"5 tests that failed passed over"):
+    with pytest.warns(DatacollectWarning, match=r"5 tests that failed skipped"):
         samples = samples_from_iperf3(tmp_path, skip_failed=True)
     assert samples["time_s"].tolist() == [1, 4, 8]
 
@@ -278,7 +276,7 @@ def test_other_files_of_a_folder_are_named_and_no_failures(tmp_path):
     found = quiet(tmp_path)
     assert found.samples["time_s"].tolist() == [1, 0]
     assert found.notes == (
-        f"{tmp_path}: 2 files without results of tests passed over: config.json, hosts.csv",
+        f"{tmp_path}: 2 files without results of tests skipped: config.json, hosts.csv",
     )
 
 
@@ -410,7 +408,7 @@ def test_folders_below_a_folder_are_read_in_order(tmp_path):
     found = quiet(tmp_path)
     assert found.samples["time_s"].tolist() == [1, 2, 3]
     assert found.notes == (
-        f"{tmp_path}: 1 file without results of tests passed over: zurich/notes.txt",
+        f"{tmp_path}: 1 file without results of tests skipped: zurich/notes.txt",
     )
 
 

@@ -110,7 +110,7 @@ def test_skyplanes_failed_tests_are_no_samples(tmp_path: Path, rate: str, succes
     )
     with pytest.raises(ProblemError, match=r"samples\.csv, line 3: .*: nothing was measured; rep"):
         read_samples(path)
-    with pytest.warns(DatacollectWarning, match="1 test that failed passed over"):
+    with pytest.warns(DatacollectWarning, match="1 test that failed skipped"):
         assert len(read_samples(path, skip_failed=True)) == 1
 
 

@@ -399,7 +399,7 @@ def test_nothing_to_send_takes_no_time():
         ({"slot_s": 0.0}, "slot_s must be > 0"),
         ({"chunk_s": -0.1}, "chunk_s must be >= 0 and finite, got -0.1"),
         ({"chunk_s": math.inf}, "chunk_s must be >= 0"),
-        ({"slot_s": 1.0, "chunk_s": 0.1}, "exclude each other"),
+        ({"slot_s": 1.0, "chunk_s": 0.1}, "cannot be combined"),
         ({"slot_s": 1e-9}, "slot_s is too short"),
         ({"solver": "network"}, "did you mean 'networkx'"),
     ],

@@ -138,7 +138,7 @@ def test_data_that_cannot_arrive_at_all_are_an_error():
     [
         ({"slot_s": -1.0}, "slot_s must be > 0"),
         ({"chunk_s": math.nan}, "chunk_s must be >= 0"),
-        ({"slot_s": 1.0, "chunk_s": 1.0}, "exclude each other"),
+        ({"slot_s": 1.0, "chunk_s": 1.0}, "cannot be combined"),
         ({"time_limit_s": 0.0}, "time_limit_s must be > 0"),
         ({"solver": "gurobi"}, "solver"),
     ],

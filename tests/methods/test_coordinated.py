@@ -177,7 +177,7 @@ def test_empty_problem_gives_an_empty_schedule():
         ({"slot_s": math.nan}, "slot_s must be > 0"),
         ({"chunk_s": -1.0}, "chunk_s must be >= 0"),
         ({"chunk_s": math.inf}, "chunk_s must be >= 0"),
-        ({"slot_s": 1.0, "chunk_s": 1.0}, "exclude each other"),
+        ({"slot_s": 1.0, "chunk_s": 1.0}, "cannot be combined"),
         ({"slot_s": 1e-9}, "slot_s is too short"),
         ({"time_limit_s": 0.0}, "time_limit_s must be > 0"),
         ({"solver": "ortool"}, "did you mean 'ortools'"),

@@ -89,7 +89,7 @@ def test_old_estimates_are_said_to_be_old() -> None:
     assert old_estimates(fresh, now_s) is None
     assert old_estimates(_star(2), now_s) is None
     ahead = _star(2).replace(measured_s=now_s + 3 * 86_400)
-    assert "measured 3 days ahead of this host's clock; see that" in old_estimates(ahead, now_s)
+    assert "measured 3 days ahead of this host's clock; check that" in old_estimates(ahead, now_s)
     old = _star(2).replace(measured_s=now_s - 30 * DAY_S)
     (said,) = plan_warnings(old, now_s=now_s)
     assert said.startswith("bandwidths were measured 30 days ago, which is longer than 7:")

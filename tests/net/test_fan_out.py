@@ -94,4 +94,4 @@ def test_a_thread_that_dies_before_it_begins_has_an_outcome(monkeypatch):
     monkeypatch.setattr(module, "LOOK_S", 0.05)
     found = fan_out(["1", "2", "3"], str)
     assert {name for name, outcome in found.items() if outcome.error} == {"2"}
-    assert "no more threads to give" in str(found["2"].error)
+    assert "can start no more threads" in str(found["2"].error)

@@ -74,7 +74,7 @@ def test_clocks_that_go_forward_leave_an_hour_out() -> None:
         ({"start": "2026-13-24T12:00"}, 0, "start must be a date and time"),
         ({}, "25:00", "release_s must be a finite number of seconds"),
         ({"daily_periods": ["20:00", "08:00"]}, 0, r"daily_periods\[1\] must be later than 20:00"),
-        ({"daily_periods": ["08:00"], "periods_s": [0]}, 0, "exclude each other"),
+        ({"daily_periods": ["08:00"], "periods_s": [0]}, 0, "cannot be combined"),
         ({"daily_periods": ["8 h"]}, 0, "must be an hour of the day"),
         ({"periods_s": [0, "2026-10-24T12:00"]}, 0, r"periods_s\[1\] must be > 0"),
     ],

@@ -279,10 +279,10 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
     tree = _problem(1, "2026-11-22T12:00").to_dict()
     del tree["timezone"]
     tree["links"][0]["open"] = "20:00-06:00"
-    with pytest.raises(dc.ProblemError, match="open and periods_s exclude each other"):
+    with pytest.raises(dc.ProblemError, match="open and periods_s cannot be combined"):
         dc.Problem.from_dict(tree | {"periods_s": [0.0, 5.0]})
     rates = {"per_connection_bytes_per_s": 1.0}
-    with pytest.raises(dc.ProblemError, match="open and rates by connections exclude each other"):
+    with pytest.raises(dc.ProblemError, match="open and rates by connections cannot be combined"):
         dc.Problem.from_dict(tree | {"links": [tree["links"][0] | rates]})
     del tree["start"]
     with pytest.raises(dc.ProblemError, match="open needs start"):

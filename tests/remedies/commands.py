@@ -178,7 +178,7 @@ EXAMPLES = [
         in_folder("estimate t.csv --times", t_csv=TESTS),
     ),
     Example(
-        "--timezone is that of --daily and --start; leave it out, or give one",
+        "--timezone belongs to --daily and --start; leave it out, or give one",
         in_folder(f"{TO_D} --timezone UTC", t_csv=TESTS),
         in_folder(f"{TO_D} --timezone UTC --start 2026-11-29T18:00", t_csv=TESTS),
     ),
@@ -290,7 +290,7 @@ EXAMPLES = [
         in_folder("collection new", f"collection add {LINE_OF_S}"),
     ),
     Example(
-        "-v and --quiet exclude each other; give one of them",
+        "-v and --quiet cannot be combined; give one of them",
         in_folder("plan p.toml -v --quiet", p_toml=P),
         in_folder("plan p.toml -v", p_toml=P),
     ),

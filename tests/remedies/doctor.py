@@ -118,7 +118,7 @@ EXAMPLES = [
     ),
     Example("apt install traceroute", about_tests('tools = ["trace"]'), about_tests("tools = []")),
     Example(
-        "let its port through the firewalls, or mend connect_to of {}'s file",
+        "open its port in the firewalls, or mend connect_to of {}'s file",
         dialled_back(is_there=False),
         dialled_back(is_there=True),
     ),

@@ -244,7 +244,7 @@ MAKES = P.replace("storage_bytes = 1000", "produces_bytes_per_s = 50.0")
 FLUIDLY = "simulate s.toml --engine fluid --method"
 
 EXAMPLES = [
-    Example("of simulated time; does the controller go round in circles?", woken(1000), woken(10)),
+    Example("of simulated time; is the controller in an endless loop?", woken(1000), woken(10)),
     Example(
         "makes its data (produces_bytes_per_s), which method {} cannot follow; choose coordinated",
         in_folder(f"{FLUIDLY} adaptive", p_toml=MAKES, s_toml=SCENARIO),

@@ -27,12 +27,12 @@ EXAMPLES = [
     Example("time_s must be at most {}, got {}; simulate", host(time_s=1e7), host(time_s=1.0)),
     Example("{}.{} is missing; add it, {}", host(memory={"copies": 1}), host(memory={"copies": 0})),
     Example(
-        "kernel.packet_s and kernel.cycles_per_header_byte exclude each other",
+        "kernel.packet_s and kernel.cycles_per_header_byte cannot be combined",
         kernel(cycles_per_header_byte=9),
         kernel(),
     ),
     Example(
-        "job.packet_s and job.cycles_per_byte exclude each other",
+        "job.packet_s and job.cycles_per_byte cannot be combined",
         job(packet_s=1e-6, cycles_per_byte=3),
         job(packet_s=1e-6),
     ),

@@ -128,7 +128,7 @@ def received(n_bytes):
 
 
 EXAMPLES = [
-    Example("nothing that is known: give --nic", predict(), predict("--nic", "10 Gbit/s")),
+    Example("nothing known: give --nic", predict(), predict("--nic", "10 Gbit/s")),
     Example(
         "measure again: `datacollect host calibrate -o PROFILE.toml`",
         of_processors(0),

@@ -148,7 +148,7 @@ EXAMPLES = [
     ),
     *(
         Example(
-            "slot_s and chunk_s exclude each other; give one of them",
+            "slot_s and chunk_s cannot be combined; give one of them",
             lambda: dc.coordinated(read(), slot_s=1.0, chunk_s=0.1),
             lambda one=one: dc.coordinated(read(), **one),
         )

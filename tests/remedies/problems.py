@@ -103,7 +103,7 @@ EXAMPLES = [
         lambda: read({"open": "20:00-06:00"}, start=START),
     ),
     Example(
-        "open and periods_s exclude each other; give daily_periods",
+        "open and periods_s cannot be combined; give daily_periods",
         lambda: read({"open": "20:00-06:00"}, FORECAST, start=START, periods_s=[0, 60]),
         lambda: read({"open": "20:00-06:00"}, FORECAST, start=START, daily_periods=BY_DAY),
     ),
@@ -139,7 +139,7 @@ EXAMPLES = [
         lambda: read(None, FORECAST, daily_periods=BY_DAY, start=START),
     ),
     Example(
-        "periods_s and daily_periods exclude each other; give one of them",
+        "periods_s and daily_periods cannot be combined; give one of them",
         lambda: read(None, FORECAST, daily_periods=BY_DAY, periods_s=[0, 60], start=START),
         lambda: read(None, FORECAST, periods_s=[0, 60], start=START),
     ),
@@ -156,7 +156,7 @@ EXAMPLES = [
         lambda: read({"uplink_bytes_per_s": HOURS}, start=START),
     ),
     Example(
-        "hours of the day and periods_s exclude each other; give daily_periods",
+        "hours of the day and periods_s cannot be combined; give daily_periods",
         lambda: read({"uplink_bytes_per_s": HOURS}, FORECAST, start=START, periods_s=[0, 60]),
         lambda: read({"uplink_bytes_per_s": HOURS}, FORECAST, start=START, daily_periods=BY_DAY),
     ),

@@ -89,22 +89,22 @@ EXAMPLES = [
         method(**TURNS),
     ),
     Example(
-        "total_streams and streams_as exclude each other; give one",
+        "total_streams and streams_as cannot be combined; give one",
         method(**DIRECT, total_streams=4, streams_as="coordinated"),
         method(**DIRECT, total_streams=4),
     ),
     Example(
-        "total_streams and streams_as exclude each other; give one",
+        "total_streams and streams_as cannot be combined; give one",
         method(**DIRECT, total_streams=4, streams_as="coordinated"),
         method(**DIRECT, streams_as="coordinated"),
     ),
     Example(
-        "connections and connections_as exclude each other; give one",
+        "connections and connections_as cannot be combined; give one",
         method(name="adaptive", connections=4, connections_as="coordinated"),
         method(name="adaptive", connections=4),
     ),
     Example(
-        "connections and connections_as exclude each other; give one",
+        "connections and connections_as cannot be combined; give one",
         method(name="adaptive", connections=4, connections_as="coordinated"),
         method(name="adaptive", connections_as="coordinated"),
     ),
@@ -163,7 +163,7 @@ EXAMPLES = [
     ),
     *(
         Example(
-            "bandwidth_bytes_per_s and connections exclude each other; give one of them, or none",
+            "bandwidth_bytes_per_s and connections cannot be combined; give one of them, or none",
             estimates(shared=[SHARED]),
             estimates(shared=[{key: SHARED[key] for key in keys}]),
         )

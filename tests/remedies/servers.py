@@ -365,7 +365,7 @@ def by_its_own(line):
 
 EXAMPLES = [
     Example(
-        "if the kept will do, start with --keep",
+        "if the kept copies will do, start with --keep",
         from_server([session_ended]),
         from_server([session_ended], "--keep"),
     ),
@@ -384,14 +384,14 @@ EXAMPLES = [
         "start again later", busy_at_once(30, 0.5), well(0.5), module="transfer.sources.web.pace"
     ),
     Example(
-        "or write a longer patience_s in [limits]",
+        "or set a longer patience_s in [limits]",
         first_asked_to_wait(1, 0.5),
         first_asked_to_wait(1, 5.0),
         module="transfer.sources.web.pace",
     ),
     Example("; patience_s is {}: {}", first_asked_to_wait(1, 0.5), first_asked_to_wait(1, 5.0)),
     Example(
-        "were asked for; write a smaller piece_bytes in [limits]",
+        "were asked for; set a smaller piece_bytes in [limits]",
         in_ranges(MOST_PARTS + 1),
         in_ranges(MOST_PARTS - 1),
     ),
@@ -411,7 +411,7 @@ EXAMPLES = [
         towards("T"),
     ),
     Example(
-        "if its disk needs more time, write a longer patience_s in [limits]",
+        "if its disk needs more time, set a longer patience_s in [limits]",
         slow_list(30.0),
         slow_list(300.0),
     ),
@@ -442,7 +442,7 @@ EXAMPLES = [
         after_a_loss_of_power,
     ),
     Example(
-        "free inodes; take files away, or name another folder with --into",
+        "free inodes; remove files, or name another folder with --into",
         into_a_full_disk(PULL),
         into_a_full_disk("pull c.toml --into other"),
     ),

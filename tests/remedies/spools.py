@@ -131,7 +131,7 @@ EXAMPLES = [
         with_spool(f"{DROP} --collection c1"),
     ),
     Example(
-        "{}: whoever holds the spool does not answer; end the agent, and drop again",
+        "{}: whoever holds the spool does not answer; stop the agent, and drop again",
         with_spool(DROP, is_held=True),
         with_spool(DROP),
     ),

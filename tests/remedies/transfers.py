@@ -181,7 +181,7 @@ EXAMPLES = [
         pulled(PULL, f"{PULL} --verify --with-source"),
     ),
     Example(
-        "agents: there is nothing to collect from; `datacollect collection add` adds",
+        "agents: there is no host to collect from; `datacollect collection add` adds",
         collection(agents={}),
         in_folder_of_one,
     ),

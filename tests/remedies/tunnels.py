@@ -105,7 +105,8 @@ EXAMPLES = [
         command("--listen", "0"),
     ),
     Example(
-        "--listen {}: {}; stop what listens there, or choose another port; 0 is any free one",
+        "--listen {}: {}; stop the program that listens there, or choose another port; 0 is any "
+        "free one",
         command("--listen", taken=True),
         command("--listen", "0"),
     ),
@@ -115,7 +116,7 @@ EXAMPLES = [
         opener(via=AGENTS[1:9]),
     ),
     Example(
-        "--via: {} stands twice; a route passes a relay once",
+        "--via: {} is listed twice; a route passes a relay once",
         opener(via=["K1", "K2", "K1"]),
         opener(via=["K1", "K2"]),
     ),

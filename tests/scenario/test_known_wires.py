@@ -97,7 +97,7 @@ def test_a_wire_that_no_link_crosses_is_left_out():
     [
         ([{"wire": WIRE}, {"wire": "N0-N9"}],
          r"estimates.shared\[1\].wire: there is no wire 'N0-N9' .*did you mean 'N0-N1'"),
-        ([{"wire": WIRE}, {"wire": WIRE}], r"estimates.shared\[1\].wire: 'N0-N1' is named twice"),
+        ([{"wire": WIRE}, {"wire": WIRE}], r"estimates.shared\[1\].wire: 'N0-N1' is listed twice"),
     ],
 )  # fmt: skip
 def test_wires_that_are_wrong_are_named_with_their_place(shared, message):

@@ -81,7 +81,9 @@ def test_a_topology_s_own_hosts_can_take_part():
     run = dc.simulate(tree, engine="fluid")
     assert run.makespan_s == pytest.approx(2.0, rel=1e-3)
     tree["hosts"]["sources"].append({"at": "L0", "backlog_bytes": 1})
-    with pytest.raises(dc.ProblemError, match=r"sources\[1\].at: 'L0' is a host that is taken"):
+    with pytest.raises(
+        dc.ProblemError, match=r"sources\[1\].at: 'L0' is a host that is already in use"
+    ):
         build(dc.Scenario.from_dict(tree))
     tree["hosts"]["sources"][1] = {"at": "L1", "backlog_bytes": 1, "access": {"delay_s": 1.0}}
     with pytest.raises(dc.ProblemError, match="has its wire already"):

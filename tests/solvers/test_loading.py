@@ -34,11 +34,11 @@ def raising(error):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ImportError("initialization failed"), "initialization failed; mend that"),
-        (ModuleNotFoundError("No module named 'x'", name="x"), "No module named 'x'; mend that"),
+        (ImportError("initialization failed"), "initialization failed; fix that"),
+        (ModuleNotFoundError("No module named 'x'", name="x"), "No module named 'x'; fix that"),
         (
             ImportError("libx.so.9: failed to map segment from shared object"),
-            "memory is short: this process has .*; (end|raise) ",
+            "memory is short: this process has .*; (end|stop|raise) ",
         ),
     ],
 )

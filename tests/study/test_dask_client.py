@@ -47,5 +47,5 @@ def test_what_is_no_client_is_refused(tmp_path):
 @pytest.mark.parametrize("other", [{"workers": 0}, {"dask": "tcp://127.0.0.1:1"}], ids=str)
 def test_a_client_excludes_other_workers(other, tmp_path):
     (name,) = other
-    with pytest.raises(dc.ProblemError, match=f"{name} and client exclude each other"):
+    with pytest.raises(dc.ProblemError, match=f"{name} and client cannot be combined"):
         dc.sweep(many_seeds(), tmp_path, client=object(), **other)

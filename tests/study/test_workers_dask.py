@@ -180,7 +180,7 @@ def test_the_command_says_what_is_lost_and_prints_no_trace(cluster, tmp_path):
     assert len(lines) == 3
     assert lines[1].startswith("warning: the Dask scheduler at tcp://")
     assert lines[2].startswith("error: the Dask scheduler at tcp://")
-    assert lines[2].endswith("is gone; what is finished is kept: start again to go on\n")
+    assert lines[2].endswith("is gone; what is finished is kept: start again to continue\n")
 
 
 @pytest.mark.slow

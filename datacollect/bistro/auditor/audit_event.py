@@ -277,7 +277,7 @@ def _sources(
     dask: str | None,
 ) -> Sources | None:
     if workers is not None and dask is not None:
-        raise ProblemError("workers and dask exclude each other; give one of them")
+        raise ProblemError("workers and dask cannot be combined; give one of them")
     if verdicts is None:
         if batches is not None:
             raise ProblemError(

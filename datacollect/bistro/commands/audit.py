@@ -58,7 +58,7 @@ def audit(
     force: Force = False,
     as_json: Json = False,
 ) -> int:
-    """Read all that was signed in an event; say what became of every entry, and who has lied.
+    """Read all that was signed in an event; report what became of every entry, and who has lied.
 
     With --log, the logs of the services alone. With --verdicts, every entry in time is collected,
     refused, superseded or missing, exactly once.

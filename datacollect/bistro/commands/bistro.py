@@ -13,7 +13,7 @@ from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Address, AgentFile, Collectors, Force, Json, Listen
 
 bistro = typer.Typer(
-    help="Set an upload server up, and look after it.",
+    help="Set up an upload server, and manage it.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,

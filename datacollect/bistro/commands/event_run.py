@@ -46,7 +46,7 @@ def run(
             metavar="PORT",
             min=0,
             max=65535,
-            help="Show how far it is in a browser on this host; 0: any free port.",
+            help="Show progress in a browser on this host; 0: any free port.",
         ),
     ] = None,
     as_json: Json = False,

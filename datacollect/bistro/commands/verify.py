@@ -32,7 +32,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."""
+    """Show what a receipt proves, without any network: exit 0 in time, 1 late or not proved."""
     from datacollect.bistro.formats.event.file import read_event
     from datacollect.bistro.person.instants import utc_text
     from datacollect.bistro.person.verify_receipt import verify_receipt

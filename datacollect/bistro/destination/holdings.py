@@ -1,4 +1,4 @@
-"""What bistros hold, by their signed word: batches, segments, the pieces of uploads.
+"""Holdings of bistros, as they have signed: batches, segments, the pieces of uploads.
 
 A part of a register: what was reported, what is to be fetched of it, what is whole here and may be
 opened, and what bistros may let go.

@@ -1,4 +1,4 @@
-"""What was read of the services' logs, as a register keeps it.
+"""Entries read from the services' logs, as a register keeps them.
 
 What counts goes by it: a service that was read, and is silent after a restart, takes nothing back.
 """

@@ -1,4 +1,4 @@
-"""What a destination has lost: verdicts and segments of which it knows, and no longer has the data.
+"""Losses of a destination: verdicts and segments of which it knows, and no longer has the data.
 
 It forgets them, so that they are fetched again, and lets stand what its log has said meanwhile.
 """

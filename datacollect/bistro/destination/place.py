@@ -1,4 +1,4 @@
-"""Where files of a destination lie: the machine and the folder, by which others find them."""
+"""Place of a destination's files: the machine and the folder, by which others find them."""
 
 from __future__ import annotations
 

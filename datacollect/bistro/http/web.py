@@ -238,8 +238,8 @@ def bound_socket(listening: Listening, *, is_shared: bool = False) -> CountingLi
     except OSError as error:
         bound.close()
         raise ProblemError(
-            f"{where}: {error.strerror}; stop what listens there, or choose another port; port 0 "
-            "is any free one"
+            f"{where}: {error.strerror}; stop the program that listens there, or choose another "
+            "port; port 0 is any free one"
         ) from None
     return bound
 

@@ -1,4 +1,4 @@
-"""What people's receipts show of a log that has lost its end: by proofs, and by the log's own word.
+"""Receipts of people, which show the lost end of a log: by proofs, and by acknowledgements.
 
 An acknowledgement names the place of an entry and is signed by the log's key. So where the people
 whose entries no mirror has show their receipts, a service's log ends as it did.

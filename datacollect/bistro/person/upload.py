@@ -458,4 +458,4 @@ def kept_words(items: Sequence[str | PathLike[str]], into: str | PathLike[str] |
     except (ProblemError, OSError):
         names = []
     kept = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} kept; " if names else ""
-    return f"{kept}the same command goes on"
+    return f"{kept}the same command continues"

@@ -1,4 +1,4 @@
-"""How often uploads may begin, and notes come: counted by ticket, and by address where none counts.
+"""Limits on how often uploads may begin, and notes arrive: by ticket, and by address without one.
 
 A campus has one address: what a ticket has signed counts for the ticket alone, so that nobody is
 refused for his neighbours.

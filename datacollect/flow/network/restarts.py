@@ -158,7 +158,7 @@ class _Wide(NamedTuple):
         nodes = nodes_in(network, self.network)
         keys = nodes[network.tail] * self.network.n_nodes + nodes[network.head]
         at = np.searchsorted(self.keys, keys)
-        assert np.array_equal(self.keys.take(at, mode="clip"), keys), "an arc is not there"
+        assert np.array_equal(self.keys.take(at, mode="clip"), keys), "an arc does not exist"
         return _Place(network, nodes, self.arcs[at])
 
 

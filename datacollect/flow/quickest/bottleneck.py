@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
-NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
+NOTHING_TO_MOVE = Bottleneck("none", (), "There is nothing to move.")
 
 
 MOST_LINKS_NAMED = 3

@@ -261,7 +261,7 @@ def newton(scaled: ScaledFlow, lengths_s: FloatArray) -> Quickest:
         # Rounding could return the same length for ever.
         lengths[-1], binding = max(length, lengths[-1] + rounding_s), cut
     raise SolverError(
-        f"Newton's method did not settle in {MOST_ITERATIONS} cuts; capacities may span too many "
+        f"Newton's method did not converge in {MOST_ITERATIONS} cuts; capacities may span too many "
         "orders of magnitude: leave out links that carry next to nothing"
     )
 

@@ -252,7 +252,8 @@ class _LengthSearch:
             # Rounding could return the same length for ever; the step is far below what counts.
             length = min(max(least_s, length * (1 + ATTAINED / 10)), self.longest_s)
         raise too_wide(
-            self.model.network, f"Newton's method did not settle in {MOST_PROGRAMS} linear programs"
+            self.model.network,
+            f"Newton's method did not converge in {MOST_PROGRAMS} linear programs",
         )
 
     def _share(self, length_s: float) -> PricedFlow:

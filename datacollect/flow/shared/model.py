@@ -79,5 +79,6 @@ def too_wide(network: LayeredNetwork, failure: str) -> SolverError:
     return SolverError(
         f"{failure}: amounts span too many orders of magnitude; of "
         f"{total} bytes in all a source holds {smallest}, and the slowest link "
-        f"or host limit is {slowest:.3g} bytes/s; leave out sources and links of next to nothing"
+        f"or host limit is {slowest:.3g} bytes/s; leave out sources and links that carry next to "
+        "nothing"
     )

@@ -1,4 +1,4 @@
-"""What the doctor looks at where an agent lets tests run."""
+"""Checks of the doctor where an agent lets tests run."""
 
 from __future__ import annotations
 

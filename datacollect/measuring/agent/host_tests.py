@@ -225,7 +225,7 @@ class HostTests:
             self._lease.give_back(_lease_token(ticket, attempt), time.monotonic())
             self._unlock()
             raise RefusedError(
-                "this host can begin nothing more now; ask again later", 503
+                "this host can start nothing more now; try again later", 503
             ) from None
         return timer
 

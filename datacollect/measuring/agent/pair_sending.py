@@ -169,7 +169,7 @@ class FarReceiver:
             asked = {"first": len(self.arrivals), "n": min(missing, PAGE), "wait_s": left_s}
             said = arrivals_of(self._asked(ARRIVED_PATH, asked).get("arrivals"))
             if said is None:
-                raise TransferError(f"{self._far.name}: what it says of packets is none of such")
+                raise TransferError(f"{self._far.name}: malformed report on packets")
             self.arrivals += said
             if time.monotonic() >= until_s:
                 return

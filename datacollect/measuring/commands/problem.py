@@ -146,7 +146,7 @@ def stored_samples(folder: Path) -> StoredSamples:
     if stored.frame.empty and stored.damaged:
         raise ProblemError(
             f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); measure "
-            "anew, or restore what was there"
+            "again, or restore what was there"
         )
     if stored.frame.empty:
         raise ProblemError(

@@ -49,17 +49,17 @@ Folder = Annotated[
 Patience = Annotated[
     float,
     typer.Option(
-        "--patience", metavar=TIME, callback=positive, help="How long others' tests are waited for."
+        "--patience", metavar=TIME, callback=positive, help="How long to wait for others' tests."
     ),
 ]
 Seconds = Annotated[
     float, typer.Option("--seconds", metavar=TIME, min=0.1, max=60.0, help="How long each.")
 ]
 MostBytes = Annotated[
-    str, typer.Option("--bytes", metavar="BYTES", help="A test ends when so much is sent.")
+    str, typer.Option("--bytes", metavar="BYTES", help="A test ends once so much is sent.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be measured, and what it costs.")
+    bool, typer.Option("--dry-run", help="Show what would be measured, and what it costs.")
 ]
 
 

@@ -128,7 +128,8 @@ def only_one(folder: Path) -> Iterator[None]:
             is_free = take_lock(held)
         if not is_free:
             raise ProblemError(
-                f"{folder}: another cycle is at work there; wait for its end, or name another by -o"
+                f"{folder}: another cycle is running there; wait until it ends, or name another "
+                "by -o"
             )
         yield
     finally:

@@ -1,1 +1,1 @@
-"""What bytes cost this machine: probes, and what many repeats of them say."""
+"""Costs of bytes on this machine: probes, and what many repeats of them say."""

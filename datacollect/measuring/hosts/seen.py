@@ -1,4 +1,4 @@
-"""What can be seen of a machine without measuring: processors, kernel, network cards, limits."""
+"""Facts of a machine that need no measuring: processors, kernel, network cards, limits."""
 
 from __future__ import annotations
 

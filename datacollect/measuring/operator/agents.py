@@ -133,7 +133,7 @@ class AskedAgent:
             or len(interfaces) > MOST_INTERFACES
             or not all(map(_are_bytes, interfaces.values()))
         ):
-            raise TransferError(f"{self.name}: its counters are none")
+            raise TransferError(f"{self.name}: its answer holds no counters")
         named = {safe_text(name)[:MOST_NAME]: counts for name, counts in interfaces.items()}
         return {"at_s": at_s, "interfaces": named}
 
@@ -145,7 +145,7 @@ class AskedAgent:
             found = self._asked(self._testing, "POST", "arrived", asked)
             page, was_set = arrivals_of(found.get("arrivals")), found.get("clock_was_set")
             if page is None or was_set is None:
-                raise TransferError(f"{self.name}: what it says of packets is none of such")
+                raise TransferError(f"{self.name}: malformed report on packets")
             packets += page
             if len(page) < PAGE or len(packets) > MOST_PACKETS:
                 return Arrived(packets, bool(was_set))

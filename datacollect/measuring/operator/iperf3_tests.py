@@ -279,7 +279,7 @@ def _complaint(tree: dict[str, Any], server: Iperf3Server) -> str:
     """Return what iperf3 complains of, and what to do."""
     text = str(tree["error"])[:300]
     if "busy" in text:
-        return f"{text!r}: it takes one test at a time; repeat this one later"
+        return f"{text!r}: it runs one test at a time; repeat this one later"
     return (
         f"{text!r}; see that `iperf3 -s -p {server.port}` runs there, and that no firewall keeps "
         f"this host from {host_port_text(*server.address)}"

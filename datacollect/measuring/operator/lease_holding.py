@@ -83,7 +83,7 @@ def _take(
             if isinstance(action, Ready):
                 return
             if isinstance(action, Ended):
-                raise TransferError(f"the hosts are not to be had: {action.reason}")
+                raise TransferError(f"the hosts are not available: {action.reason}")
             if isinstance(action, Waiting):
                 name = agents[action.fingerprint].name
                 report(f"{name} is in another test; at most {action.wait_s:.0f} s until it is free")

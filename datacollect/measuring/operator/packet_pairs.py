@@ -150,7 +150,7 @@ def _sent(name: str, said: dict[str, Any]) -> _Sent:
         or len(gaps_s) < len(lists)
         or not sum(map(len, gaps_s)) <= whole[1] // 2
     ):
-        raise TransferError(f"{name}: what it says of its packets is none of such a test")
+        raise TransferError(f"{name}: malformed report on the packets of a test")
     return _Sent(ended_of(said), whole[0], whole[1], gaps_s[0], gaps_s[1])
 
 

@@ -42,7 +42,7 @@ def measure_pair(
         The operator's.
     settings : Settings
     patience_s : float
-        How long others' tests are waited for.
+        How long to wait for others' tests.
     report : callable, optional
         Takes a line where somebody has to wait.
 

@@ -68,7 +68,7 @@ def ping_row(name: str, said: dict[str, Any], settings: PingSettings) -> dict[st
         or type(n_sent) is not int
         or not len(trips_s) <= n_sent <= settings.n
     ):
-        raise TransferError(f"{name}: what it says of round trips is none of such a test")
+        raise TransferError(f"{name}: malformed report on round trips")
     return {
         "ended": ended_of(said),
         "rtt_s": float(median(trips_s)) if trips_s else None,

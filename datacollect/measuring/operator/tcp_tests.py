@@ -85,7 +85,7 @@ def _row(name: str, said: dict[str, Any], settings: TcpSettings) -> dict[str, An
 
     curve, facts, most = said.get("curve"), said.get("facts"), said.get("rate_bytes_per_s")
     if not _is_curve(curve) or not _are_facts(facts) or not (most is None or _is_number(most)):
-        raise TransferError(f"{name}: what it says of its test is none of such a test")
+        raise TransferError(f"{name}: malformed report on its test")
     assert curve is not None
     assert facts is not None
     rates = tcp_rates(curve, settings.settled_s)

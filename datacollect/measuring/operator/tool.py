@@ -91,7 +91,7 @@ class Option(NamedTuple):
 
 
 SECONDS = Option("--seconds", "TIME", "How long each.", 0.1, 60.0)
-MOST_BYTES = Option("--bytes", "BYTES", "A test ends when so much is sent.", in_bytes=True)
+MOST_BYTES = Option("--bytes", "BYTES", "A test ends once so much is sent.", in_bytes=True)
 
 
 class Tool(NamedTuple):

@@ -1,4 +1,4 @@
-"""What pulls have shown of hosts and links, in a problem that tests describe.
+"""Rates that pulls have shown of hosts and links, in a problem that tests describe.
 
 A pull sends over several links at once, which no test of one link does: what a host has carried it
 can carry. That is a lower bound, never a limit, and written by the rule of floods. A link that no

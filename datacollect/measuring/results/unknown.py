@@ -1,4 +1,4 @@
-"""What a plan of measurements counts on and nobody knows, and what it costs to measure it."""
+"""Unknowns that a plan counts on, and what it costs to measure them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sources send over their own links to the destination, all at once."""
+"""Direct transfers of all sources over their own links to the destination, at once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What plans lean on: what hosts are to do at once that was not shown of them."""
+"""Assumptions of plans: what hosts are to do at once that was not shown of them."""

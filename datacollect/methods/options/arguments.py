@@ -71,7 +71,7 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
     if chunk_s is not None and not 0 <= chunk_s < float("inf"):
         raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
     if slot_s is not None and chunk_s is not None:
-        raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+        raise ProblemError("slot_s and chunk_s cannot be combined; give one of them")
 
 
 def require_finish(finish: str) -> None:

@@ -1,7 +1,7 @@
 """Options of methods: each is one field, which says all that places need to know of it.
 
 The command line, scenarios, pulls and comparisons take them from there: what it is called, what
-its values may be, what it means, where it makes no sense and why.
+its values may be, what it means, where it is not valid and why.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Option:
     recorded : str
         Under which name a schedule records it, a dot for what lies within; empty: it does not.
     not_in : mapping of str to str
-        The places in which it makes no sense, and why.
+        The places in which it is not valid, and why.
     excludes : tuple of str
         Options that make no sense beside it.
     needs : tuple of (str, str), optional

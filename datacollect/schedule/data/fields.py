@@ -60,7 +60,7 @@ TURNS = Table(
     "How the hosts of a direct plan take turns.",
     (
         Field("order", ListOf(NAME), "Hosts that come first, in this order.", required=True),
-        Field("at_a_time", Whole(minimum=1), "So many hosts send at once.", required=True),
+        Field("at_a_time", Whole(minimum=1), "How many hosts send at once.", required=True),
         Field(
             "time_slot_s",
             Number("seconds", positive=True),
@@ -148,14 +148,14 @@ SCHEDULE = Document(
         Field(
             "most_transfers",
             Whole(minimum=1),
-            "So many transfers at once a host sends and receives at most; null: any number.",
+            "How many transfers a host sends and receives at once, at most; null: any number.",
             nullable=True,
         ),
         Field(
             "connections",
             Whole(minimum=1),
-            "So many connections at a time were to be shared out, see streams of the transfers; "
-            "null: one per hop of each route.",
+            "How many connections at a time were shared out, see streams of the transfers; null: "
+            "one per hop of each route.",
             nullable=True,
         ),
         Field(
@@ -207,7 +207,8 @@ PROGRESS = Document(
         Field(
             "held",
             Rows(HELD),
-            "All that lies elsewhere than at its source; at the destination it is collected.",
+            "All data that lie elsewhere than at their source; at the destination they are "
+            "collected.",
             default=(),
         ),
         Field(
@@ -230,7 +231,7 @@ PROGRESS = Document(
         Field(
             "lost_hosts",
             ListOf(NAME),
-            "Hosts that do not answer any more.",
+            "Hosts that no longer answer.",
             default=(),
         ),
     ),

@@ -57,7 +57,7 @@ class Bottleneck:
     kind : str
         ``"destination"``: all that leads into the destination; ``"source"``: what leads out of
         one source; ``"hosts"``: what leads out of several hosts together; ``"shared"``: a shared
-        bottleneck takes part; ``"none"``: nothing is to be moved; ``"unknown"``: a schedule file
+        bottleneck takes part; ``"none"``: there is nothing to move; ``"unknown"``: a schedule file
         that does not say.
     hosts : tuple of str
         The sources whose backlog must cross it.

@@ -167,7 +167,7 @@ class FluidDriver:
             if self.n_events > event_limit:
                 raise SimulationError(
                     f"fluid engine: more than event_limit = {event_limit} events by "
-                    f"{state.now_s:g} s of simulated time; does the controller go round in circles?"
+                    f"{state.now_s:g} s of simulated time; is the controller in an endless loop?"
                 )
             if progress and self.n_events % PROGRESS_EVERY_EVENTS == 0:
                 progress(state.now_s, sum(self.recorder.collected_bytes.values()))

@@ -217,7 +217,7 @@ def _kernel_work_ns(values: Values) -> int:
     kernel = values["kernel"]
     if kernel["packet_s"] is not None and kernel["cycles_per_header_byte"] is not None:
         raise ProblemError(
-            "kernel.packet_s and kernel.cycles_per_header_byte exclude each other; give one of them"
+            "kernel.packet_s and kernel.cycles_per_header_byte cannot be combined; give one of them"
         )
     if kernel["cycles_per_header_byte"] is None:
         instead = "or cycles_per_header_byte, or a machine"
@@ -242,7 +242,7 @@ def _job(values: Values, copy_ns: int, room: int) -> Job:
     period_s = _required(job, "job", "period_s", "or stream.frames_per_s")
     if job["packet_s"] is not None and job["cycles_per_byte"] is not None:
         raise ProblemError(
-            "job.packet_s and job.cycles_per_byte exclude each other; give one of them"
+            "job.packet_s and job.cycles_per_byte cannot be combined; give one of them"
         )
     work_ns = round((job["packet_s"] or 0.0) * NS_PER_S)
     if job["cycles_per_byte"]:

@@ -1,4 +1,4 @@
-"""What is sent to a simulated host: packets at a constant rate, or frames of a video."""
+"""Streams to a simulated host: packets at a constant rate, or frames of a video."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def hops_to_targets(network: SimulatedNetwork, targets: Sequence[int]) -> IntArr
         node, target = int(lost[0, 0]), int(to[lost[0, 1]])
         raise SimulationError(
             f"routes from {network.node_names[node]!r} to {network.node_names[target]!r} take more "
-            f"than {MOST_HOPS} wires or go round in a circle; ns-3 drops such packets"
+            f"than {MOST_HOPS} wires or form a loop; ns-3 drops such packets"
         )
     return np.where(stuck, -1, hops)
 

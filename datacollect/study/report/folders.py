@@ -155,7 +155,7 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
         unreadable = sum(sweep.n_unreadable for sweep in sweeps)
         raise ProblemError(
             f"{root}: no run is finished ({failed} failed, {unreadable} files cannot be read); "
-            "start the same sweep again: it goes on"
+            "start the same sweep again: it continues"
         )
     return _with_own_names(sweeps)
 

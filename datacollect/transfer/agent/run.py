@@ -256,7 +256,7 @@ def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:
     name = getattr(error, "filename", None)
     where = "" if name is None else f" ({document_name(name)})"
     return TransferError(
-        f"agent {config.name!r} {what}: {reason}{where}; {remedy or 'mend that'} on its host, and "
+        f"agent {config.name!r} {what}: {reason}{where}; {remedy or 'fix that'} on its host, and "
         "start it again"
     )
 
@@ -288,8 +288,8 @@ def _listener(config: AgentConfig) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ProblemError(
-            f"{where}: {error.strerror}; stop what listens there, or choose another port; port 0 "
-            "is any free one"
+            f"{where}: {error.strerror}; stop the program that listens there, or choose another "
+            "port; port 0 is any free one"
         ) from None
     except BaseException:
         listener.close()

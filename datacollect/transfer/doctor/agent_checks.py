@@ -38,9 +38,9 @@ def _listening(patient: Patient) -> Iterator[Finding]:
     seen = look_at(agent.name, Place((LOOPBACK.get(host, host), port)))
     if seen.step == "port":
         remedy = f"start it: datacollect agent {patient.file}"
-        yield Finding(what, "nobody listens", "the agent at work", remedy, Level.NOTE)
+        yield Finding(what, "nobody listens", "the running agent", remedy, Level.NOTE)
     elif seen.facts is None:
-        remedy = "stop what listens there, or choose another port as listen"
+        remedy = "stop the program that listens there, or choose another port as listen"
         yield Finding(what, seen.trouble, "nobody, or the agent", remedy, Level.STOPS)
     elif seen.facts.name != agent.name or not _is_ours(patient, seen.fingerprint):
         remedy = "stop the agent that listens there, or choose another port as listen"
@@ -75,7 +75,7 @@ def _dial_back(patient: Patient) -> Iterator[Finding]:
                 yield Finding(f"{what} as {row['name']}", "reached")
                 continue
             remedy = (
-                f"start this agent, let its port through the firewalls, or mend connect_to of "
+                f"start this agent, open its port in the firewalls, or mend connect_to of "
                 f"{name}'s file"
             )
             wanted = "a port that is open from there"
@@ -104,4 +104,4 @@ def _asked_back(name: str, place: Place) -> list[dict[str, str]] | str:
 
 
 LISTENING_CHECK = DoctorCheck("listening", "Who listens at its port.", _listening, (AGENT,))
-DIAL_BACK_CHECK = DoctorCheck("dial back", "Whether others reach it.", _dial_back, (AGENT,))
+DIAL_BACK_CHECK = DoctorCheck("dial back", "Whether others can reach it.", _dial_back, (AGENT,))

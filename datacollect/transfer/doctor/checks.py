@@ -107,7 +107,7 @@ def examine(patient: Patient) -> list[tuple[str, Finding]]:
             if patient.kind in check.of:
                 found += [(name, _safe(each)) for each in check.look(patient)]
         except (DatacollectError, OSError, ImportError) as error:
-            why = safe_text(f"cannot be looked at: {error}")
+            why = safe_text(f"cannot be examined: {error}")
             found.append((name, Finding(name, why, level=Level.NOTE)))
     return found
 

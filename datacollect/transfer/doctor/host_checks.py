@@ -46,7 +46,9 @@ def _keys(patient: Patient) -> Iterator[Finding]:
         if agent.key.exists():
             yield from _modes(agent.key)
         elif agent.own_certificate:
-            yield Finding(f"key {document_name(agent.key)}", "not there yet: made at the start")
+            yield Finding(
+                f"key {document_name(agent.key)}", "does not exist yet: made at the start"
+            )
         else:
             remedy = "make it, or leave tls out: then the agent makes both"
             yield _stops(f"key {document_name(agent.key)}", "no such file", "a key, PEM", remedy)
@@ -70,7 +72,7 @@ def _modes(path: Path) -> Iterator[Finding]:
         remedy = "run this as the user whose key it is, or give the key to that user"
         yield _stops(f"key {name}", "cannot be read", "one that this user reads", remedy)
     elif mode & OTHERS and not _is_credential(path):
-        remedy = f"chmod 600 {name}; where others may have read it, make another"
+        remedy = f"chmod 600 {name}; if others may have read it, make another"
         found = f"mode {mode:04o}: others than its owner may read it"
         yield Finding(f"key {name}", found, "mode 0600", remedy, Level.NOTE)
     else:
@@ -132,9 +134,9 @@ def _free(folder: Path, least_bytes: int) -> Finding:
         found = os.statvfs(there)
     except OSError as error:
         reason, remedy = refusal_of(error)
-        return _stops(what, reason, "a disk that answers", remedy or "mend the disk")
+        return _stops(what, reason, "a disk that responds", remedy or "mend the disk")
     if found.f_flag & os.ST_RDONLY or not os.access(there, os.W_OK):
-        remedy = "name another folder, or let this user write there"
+        remedy = "name another folder, or give this user permission to write there"
         return _stops(what, "cannot be written", "a folder that can be written", remedy)
     free_bytes = found.f_bavail * found.f_frsize
     if free_bytes >= least_bytes:
@@ -149,7 +151,7 @@ def _buffers(patient: Patient) -> Iterator[Finding]:
     name = "tcp_wmem" if is_agent else "tcp_rmem"
     most_bytes = _most_of(KERNEL / name)
     if most_bytes is None:
-        yield Finding(name, "not to be read here")
+        yield Finding(name, "cannot be read here")
         return
     window_bytes = PART_OF_BUFFER * most_bytes
     rates = _rates(patient)
@@ -204,7 +206,7 @@ def _congestion(patient: Patient) -> Iterator[Finding]:
         try:
             control = (KERNEL / "tcp_congestion_control").read_text().strip()
         except OSError:
-            yield Finding("congestion control", "not to be read here")
+            yield Finding("congestion control", "cannot be read here")
             return
     long = {
         name: seen.rtt_s

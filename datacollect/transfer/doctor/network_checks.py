@@ -48,7 +48,7 @@ def _unreached(patient: Patient, name: str, what: str, seen: Seen) -> Finding:
     if seen.step == "name":
         remedy = f"mend the name of {name} in {patient.file}, or in the name service"
         return Finding(what, seen.trouble, "a name that leads to a host", remedy, level)
-    remedy = f"start {name} there, let its port through the firewalls, or mend {patient.file}"
+    remedy = f"start {name} there, open its port in the firewalls, or mend {patient.file}"
     return Finding(what, seen.trouble, "somebody who listens", remedy, level)
 
 
@@ -93,9 +93,7 @@ def _other_side(patient: Patient) -> Iterator[Finding]:
         if not why:
             yield Finding(what, "answers")
             continue
-        remedy = (
-            f"mend connect_to of {tail}'s file, or let it through to {head}; then start it anew"
-        )
+        remedy = f"mend connect_to of {tail}'s file, or let it through to {head}; then restart it"
         yield Finding(what, why, "an answer, over the relay", remedy, Level.NOTE)
 
 
@@ -114,8 +112,8 @@ def _fingerprints(patient: Patient) -> Iterator[Finding]:
             yield Finding(what, seen.fingerprint)
         else:
             remedy = (
-                f"compare with what {name} says when it starts: with the same, copy it into "
-                f"{patient.file}; else somebody else answers there"
+                f"compare with what {name} says when it starts: if it is the same, copy "
+                f"it into {patient.file}; otherwise another host answers there"
             )
             yield Finding(what, seen.fingerprint, str(wanted), remedy, Level.STOPS)
         if seen.facts.name != name:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Why a file is missing that was listed, and is not any more.
 GONE = "gone from the source"
 # Why a file is named that is there.
-UNCONFIRMED = "kept as it was verified, since its source does not confirm it"
+UNCONFIRMED = "kept as verified, since its source does not confirm it"
 # So much of a file's begin tells what it looks like.
 BEGIN_BYTES = 16 * 1024
 
@@ -303,7 +303,7 @@ class Source(Protocol):
         """
 
 
-_UNSURE = "changes while they came cannot be excluded"
+_UNSURE = "changes during the transfer cannot be ruled out"
 
 
 class Assurance(NamedTuple):
@@ -345,5 +345,5 @@ class Assurance(NamedTuple):
             if n
         ]
         if not self.is_protected:
-            words.append("without TLS: anybody between could read and change what came")
+            words.append("without TLS: anyone on the way could read and change the data")
         return "; ".join(words)

@@ -1,4 +1,4 @@
-"""How a client asks an agent for a tunnel, over TLS: one request, one answer, then bytes.
+"""Request for a tunnel to an agent, over TLS: one request, one answer, then bytes.
 
 The client greets by TLS 1.3 and offers `TUNNEL_PROTOCOL` (ALPN) alone. Then it sends the request
 that relays get, too, `datacollect.net.connect`: ``CONNECT`` to the name of a service, with a tunnel

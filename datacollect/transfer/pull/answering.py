@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The most files of a source given up that are named, each with its reason; others are counted.
 MOST_NAMED = 1000
-LATE = "no data, or too little, came on request"
+LATE = "no data, or too little, came when requested"
 
 # Why files are missing with which nothing is wrong.
 NOT_YET = "not fetched yet"
@@ -154,7 +154,7 @@ def _with_source(state: State, compared: Mapping[str, ComparedWithSource]) -> Wi
                 for file in each.not_compared
             ),
             *(
-                Missing(each.name, "", "not one of its files was compared: it was not listed")
+                Missing(each.name, "", "none of its files was compared: it was not listed")
                 for each in state.wanted()
                 if each.name not in compared
             ),

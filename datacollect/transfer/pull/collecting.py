@@ -227,7 +227,7 @@ class Collecting:
             self._has_told_rereads = True
             n_files = counted(self._store.n_rereads, "unfinished file")
             self._hosts.report(
-                f"note: {n_files} of an earlier start, or that something else has touched: read "
+                f"note: {n_files} of an earlier start, or that another program has touched: read "
                 "again before they get their names"
             )
         time.sleep(REREAD_LOOK_S)

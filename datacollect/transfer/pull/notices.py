@@ -68,7 +68,11 @@ class Notices:
         files = (
             "1 file is kept as it was" if n_files == 1 else f"{n_files} files are kept as they were"
         )
-        then = "they count, by --keep" if is_asked else "if the kept will do, start with --keep"
+        then = (
+            "they count, because of --keep"
+            if is_asked
+            else "if the kept copies will do, start with --keep"
+        )
         self._tell_once(name, f"{files} verified, since it does not confirm them: {why}", then)
 
     def look(self, core: CollectorCore | None) -> None:

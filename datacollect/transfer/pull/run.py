@@ -285,7 +285,7 @@ def _held_to_its_word(
         keep_pull(folder, pull)
     except OSError as error:
         # All that was to come is there: that it is not written down is no failure of the pull.
-        tell(f"note: what this pull has promised is not kept: {error.strerror}")
+        tell(f"note: the promise of this pull could not be saved: {error.strerror}")
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Wishes of a spool's operator to drop collections: files that the agent at work takes."""
+"""Wishes of a spool's operator to drop collections: files that the running agent takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wish_drop(folder: Path, collection: str | None) -> None:
         if time.monotonic() > until_s:
             path.unlink(missing_ok=True)
             raise TransferError(
-                f"{folder}: whoever holds the spool does not answer; end the agent, and drop again"
+                f"{folder}: whoever holds the spool does not answer; stop the agent, and drop again"
             )
         time.sleep(LOOK_S)
 

@@ -111,7 +111,7 @@ def open_sealed(
             return data
     raise TransferError(
         f"piece {piece.index} of {piece.source} is not as its source sealed it: it was changed, or "
-        "is another, or an old one"
+        "it is another piece, or an old one"
     )
 
 

@@ -312,7 +312,7 @@ class SpoolStore:
                 else:
                     self._commit(now_s)
             if self._era != added.era:
-                raise RefusedError("the disk is full, or fails: the piece is not kept", NO_ROOM)
+                raise RefusedError("the disk is full or failing: the piece is not kept", NO_ROOM)
             self._require(added.collection)
 
     def _commit(self, now_s: float) -> None:
@@ -379,7 +379,7 @@ class SpoolStore:
             (collection, source, index, root),
         )
         if not rows:
-            raise RefusedError("that piece is not kept here", GONE)
+            raise RefusedError("this piece is not kept here", GONE)
         segment, offset, n_bytes = rows[0]
         return segment, offset, n_bytes
 

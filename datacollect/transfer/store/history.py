@@ -207,7 +207,7 @@ def history_of(folder: str | PathLike[str]) -> History:
             found = history
     if found is None:
         raise ProblemError(
-            f"{folder}: nothing has come into it that could be drawn; name the folder of "
+            f"{folder}: nothing has arrived in it that could be drawn; name the folder of "
             "`datacollect pull --into`"
         )
     return found

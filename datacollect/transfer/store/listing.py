@@ -138,7 +138,7 @@ class Listing:
         self._n_empty_pages = self._n_empty_pages + 1 if is_empty else 0
         if self._n_empty_pages >= MOST_EMPTY_PAGES:
             raise TransferError(
-                f"{self._source}: its inventory makes no progress: {MOST_EMPTY_PAGES} pages in a "
+                f"{self._source}: its inventory does not advance: {MOST_EMPTY_PAGES} pages in a "
                 "row were empty"
             )
 
@@ -189,7 +189,7 @@ class Listing:
         other = self._seen.setdefault(key, path)
         if other == path:
             return None
-        return f"the destination's file system takes it for {shown(other)}, which comes first"
+        return f"the destination's file system treats it as {shown(other)}, which comes first"
 
 
 def _why_no_time(mtime_ns: int | None) -> str | None:

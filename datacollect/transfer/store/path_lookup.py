@@ -34,7 +34,7 @@ ABOUT_NAMES = (
     errno.EXDEV,
 )
 
-_GONE = "is not there any more; start the same pull again, which fetches it"
+_GONE = "no longer exists; start the same pull again, which fetches it"
 _OTHER = "differs in size or times from when it came; start the same pull again, which compares it"
 
 
@@ -152,7 +152,7 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
                 path = row.listed.path
                 found = places.look(source.name, path)
                 if found.kind is PathKind.CLOSED:
-                    why = f"{found.at} cannot be looked at: {found.why}; mend that"
+                    why = f"{found.at} cannot be examined: {found.why}; fix that"
                     yield Displaced(source.name, row.listed, why)
                     continue
                 is_there = found.kind is PathKind.FILE and found.at == f"{source.name}/{path}"

@@ -54,7 +54,7 @@ class Places(PathLookup):
         """
         taken = self._judged(self.look(source, path), number, source, path, n_bytes)
         if taken is None and (why := self.folders.why_closed()) is not None:
-            return Taken(f"{why}; mend that, and start the same command again")
+            return Taken(f"{why}; fix that, and start the same command again")
         return taken
 
     def place(
@@ -83,7 +83,7 @@ class Places(PathLookup):
         except OSError as error:
             if error.errno in ABOUT_NAMES:
                 return (
-                    f"{source}/{path} cannot be written: {os.strerror(error.errno)}; mend that, "
+                    f"{source}/{path} cannot be written: {os.strerror(error.errno)}; fix that, "
                     "and start the same command again"
                 )
             raise
@@ -99,18 +99,18 @@ class Places(PathLookup):
             return None
         if found.kind is PathKind.CLOSED:
             return Taken(
-                f"{found.at} cannot be written: {found.why}; mend that, and start the same "
+                f"{found.at} cannot be written: {found.why}; fix that, and start the same "
                 "command again"
             )
         if found.kind is PathKind.MOUNT:
             return Taken(
-                f"{found.at} is a file system of its own, and no file can be renamed into it: "
+                f"{found.at} is a file system of its own, so no file can be renamed into it: "
                 f"unmount it, or mount it at {source} itself"
             )
         if found.at == source:
             return Taken(
                 f"{source} is {found.kind.value} where the folder of this source belongs; links "
-                "are not followed: move it away, or mount there what it is to lead to"
+                "are not followed: move it away, or mount its target there"
             )
         if found.at != f"{source}/{path}":
             return self._judged_above(found, number, source)

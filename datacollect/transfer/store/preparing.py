@@ -174,7 +174,7 @@ class Preparing:
             reason = os.strerror(error.errno or 0)
             return (
                 f"{name} is a file system of its own, and its unfinished files cannot be written "
-                f"there: {reason}; mend that, and start the same command again"
+                f"there: {reason}; fix that, and start the same command again"
             )
         return None
 
@@ -233,7 +233,7 @@ class Preparing:
         with disk_errors(self._folder):
             taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
         if taken is None:
-            return besides or "what lay in its place is gone; start the same command again"
+            return besides or "what was in its place is gone; start the same command again"
         return f"{taken.why} ({besides})" if besides else taken.why
 
     def _adopt(self, name: str, adopted: list[Adopted]) -> None:

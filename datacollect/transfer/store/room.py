@@ -57,7 +57,7 @@ def why_no_room(
     if found.f_files and n_files > found.f_favail:
         return (
             f"{where}: must have room for {n_files} more files, has {found.f_favail} free inodes; "
-            "take files away, or name another folder with --into"
+            "remove files, or name another folder with --into"
         )
     return None
 

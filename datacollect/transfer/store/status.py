@@ -182,7 +182,7 @@ def verify_of(
 
 
 def _unreadable(folder: str | PathLike[str], error: OSError) -> StoreError:
-    return StoreError(f"{folder}: cannot be read: {error.strerror}; mend that")
+    return StoreError(f"{folder}: cannot be read: {error.strerror}; fix that")
 
 
 def _state_of(folder: str | PathLike[str]) -> Reading:

@@ -861,7 +861,7 @@ class Store:
         if error.errno not in CLOSED:
             raise error
         return (
-            f"{name}/{path} cannot be written: {os.strerror(error.errno)}; mend that, and start "
+            f"{name}/{path} cannot be written: {os.strerror(error.errno)}; fix that, and start "
             "the same command again"
         )
 
@@ -883,8 +883,8 @@ def _covers(equal: Sequence[Range], span: Span) -> bool:
 
 
 _DISTURBED = (
-    "what had come of it was not as it was written, three times: something else writes to the "
-    "folder .datacollect; end that, and start the same command again"
+    "what had come of it was not as it was written, three times: another program writes to the "
+    "folder .datacollect; stop it, and start the same command again"
 )
 
 

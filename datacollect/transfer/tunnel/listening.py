@@ -48,8 +48,8 @@ class TunnelListener:
             self._listener = socket.create_server((LOOPBACK, port), backlog=BACKLOG)
         except OSError as error:
             raise ProblemError(
-                f"--listen {port}: {error.strerror}; stop what listens there, or choose another "
-                "port; 0 is any free one"
+                f"--listen {port}: {error.strerror}; stop the program that listens there, or "
+                "choose another port; 0 is any free one"
             ) from None
         self.port: int = self._listener.getsockname()[1]
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)

@@ -263,7 +263,7 @@ def _require_route(via: tuple[str, ...] | None, far: str, agents: Mapping[str, A
         raise ProblemError(f"--via: {far} is where the tunnel leads to; leave it out")
     twice = [name for i, name in enumerate(via) if name in via[:i]]
     if twice:
-        raise ProblemError(f"--via: {twice[0]} stands twice; a route passes a relay once")
+        raise ProblemError(f"--via: {twice[0]} is listed twice; a route passes a relay once")
     if len(via) > MOST_AGENTS:
         raise ProblemError(f"--via: at most {MOST_AGENTS} relays, got {len(via)}; leave some out")
 

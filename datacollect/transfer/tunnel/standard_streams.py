@@ -39,7 +39,7 @@ def carry(tunnel: Tunnel, source: int = STDIN, sink: int = STDOUT) -> None:
             try:
                 _write(sink, data)
             except OSError as error:
-                tunnel.cut("nobody takes what comes")
+                tunnel.cut("nobody reads what arrives")
                 raise TransferError(f"standard output: {error.strerror}") from None
     # Whoever reads it learns that nothing more comes.
     nothing = os.open(os.devnull, os.O_WRONLY)

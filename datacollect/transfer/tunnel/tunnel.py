@@ -114,7 +114,7 @@ def opener_of(
 ) -> TunnelOpener:
     """Return what opens tunnels as `tunnel` does, one for each call."""
     if via is not None and direct:
-        raise ProblemError("via and direct exclude each other; give one of them")
+        raise ProblemError("via and direct cannot be combined; give one of them")
     if strict and (direct or via is not None):
         raise ProblemError(
             "strict is for routes that are chosen; via and direct name the only one: leave it out"
@@ -126,7 +126,7 @@ def opener_of(
     if n_bytes is not None and not least <= n_bytes <= most:
         raise ProblemError(
             f"buffer_bytes must be a number from {least} to {most}, got {buffer_bytes}; "
-            "leave it out, and buffers grow by themselves"
+            "leave it out, and buffers grow as needed"
         )
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
@@ -176,7 +176,7 @@ class Tunnel:
                 self._thread.start()
             except (OSError, RuntimeError, MemoryError) as error:  # no more threads to be had
                 raise TransferError(
-                    f"the tunnel ends at once: this host fails: {refusal_of(error)}"
+                    f"the tunnel ends at once: this host failed: {refusal_of(error)}"
                 ) from None
             held.pop_all()
 
@@ -221,7 +221,7 @@ class Tunnel:
         if error is None:
             self.close()
         else:
-            self.cut("an error has ended it")
+            self.cut("an error ended it")
 
     def close(self) -> None:
         """Send what is under way, and wait for the other side's end as long as something moves.
@@ -243,7 +243,7 @@ class Tunnel:
             if self._duplex.moved_bytes != moved:
                 moved, until_s = self._duplex.moved_bytes, now_s + LINGER_S
             if now_s >= until_s:
-                self.cut("the other side does not end")
+                self.cut("the other side does not finish")
             self._thread.join(LOOK_S)
         self.socket.close()
 

@@ -652,7 +652,7 @@ def test_the_command_says_who_became_what(case, capsys):
         ([], "say what to audit"),
         (["--log", "--verdicts", "v"], "say what to audit"),
         (["--log", "--batches", "b"], "batches are held against verdicts"),
-        (["--verdicts", "v", "--workers", "1", "--dask", "tcp://a:1"], "exclude each other"),
+        (["--verdicts", "v", "--workers", "1", "--dask", "tcp://a:1"], "cannot be combined"),
         (["--verdicts", "v", "--batches", "absent"], "no such folder"),
         (["--verdicts", "v", "--batches", "empty"], "empty: holds no batches, *.batch; check"),
     ],

@@ -325,11 +325,11 @@ def test_interruption_says_what_is_kept_and_that_the_same_command_goes_on(
         run(command)
     assert left.value.code == 130
     said = capsys.readouterr().err
-    assert "interrupted; a.txt.keep is kept; the same command goes on" in said
+    assert "interrupted; a.txt.keep is kept; the same command continues" in said
     # While it is sealed nothing is kept, and nothing is left.
     (here / "a.txt.keep").unlink()
     monkeypatch.setattr("datacollect.bistro.formats.sealing.keep.seal", interrupted)
     with pytest.raises(SystemExit):
         run(command)
-    assert "interrupted; the same command goes on" in capsys.readouterr().err
+    assert "interrupted; the same command continues" in capsys.readouterr().err
     assert [*here.glob("*keep*"), *here.glob(".*")] == []

@@ -200,6 +200,6 @@ def test_elsewhere_that_does_nothing_says_so(person, capsys):
         "nothing is sent elsewhere: the event has no bistros"
     )
     assert run(["upload", *given, "--commit-only", "--event", "event.toml"]) == 2
-    assert "--commit-only and --elsewhere exclude each other" in capsys.readouterr().err
+    assert "--commit-only and --elsewhere cannot be combined" in capsys.readouterr().err
     with pytest.raises(ProblemError, match="give one of them"):
         dc.upload("a.txt", "event.toml", commit_only=True, elsewhere=True)

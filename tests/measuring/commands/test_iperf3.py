@@ -128,7 +128,7 @@ def test_a_fast_path_is_measured_by_bytes(tmp_path, call, fake):
         (recorded("refused"), "Connection refused'; see that `iperf3 -s -p 5201` runs there"),
         (
             {**recorded("refused"), "error": "the server is busy running a test. try again later"},
-            "it takes one test at a time; repeat this one later",
+            "it runs one test at a time; repeat this one later",
         ),
         (json.dumps(recorded("tcp"))[:700], "S: iperf3 prints no whole result, but '{"),
         ("", "prints no whole result, but 'nothing'"),

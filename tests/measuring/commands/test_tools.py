@@ -208,7 +208,7 @@ def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("done", "said"),
     [
-        (0, "nothing was measured, and the same command begins again"),
+        (0, "nothing was measured, and the same command starts again"),
         (1, "what was measured is in {folder}; the same command measures all again"),
     ],
 )
@@ -251,7 +251,7 @@ def test_a_cycle_that_is_interrupted_says_that_it_goes_on(tmp_path, capsys, monk
     monkeypatch.setattr("datacollect.measuring.cycle.measure_cycle.measure_cycle", measured)
     with pytest.raises(SystemExit):
         run(["measure", "cycle", hosts, "-o", str(folder)])
-    said = f"what was measured is in {folder}; the same command goes on"
+    said = f"what was measured is in {folder}; the same command continues"
     assert (f"interrupted; {said}\n" in capsys.readouterr().err) == (done == 1)
 
 

@@ -392,7 +392,7 @@ def test_who_names_a_port_that_is_not_its_own_gets_a_few_greetings_sent_there(tm
 def test_arrivals_that_are_none_end_the_test(tmp_path, told):
     with pair(tmp_path, receiver={"change": {"/measure/arrived": saying(told)}}) as (by, to):
         row = measured(by, to)
-        assert row["ended"].startswith("D: what it says of packets is none of such")
+        assert row["ended"].startswith("D: malformed report on packets")
         assert used_bytes(by) <= 3 * (1472 + 1252)
 
 
@@ -453,9 +453,7 @@ GOOD = {
 )
 def test_what_no_sender_says_is_not_kept(tmp_path, odd):
     with pair(tmp_path, {"change": {"/measure/pairs": saying(GOOD | odd)}}) as (by, to):
-        assert measured(by, to)["ended"] == (
-            "S: what it says of its packets is none of such a test"
-        )
+        assert measured(by, to)["ended"] == ("S: malformed report on the packets of a test")
 
 
 def test_a_sender_that_says_it_has_sent_and_has_not_is_refused_by_the_receiver(tmp_path):

@@ -71,10 +71,10 @@ REFUSED = {
     "kernel.packet_s is missing": {"kernel": {"buffer_bytes": 65_536}},
     "processor.clock_hz is missing": {"kernel": {"cycles_per_header_byte": 3}},
     "job.period_s is missing": {"job": {"least_bytes": 1}},
-    "kernel.packet_s and kernel.cycles_per_header_byte exclude each other": {
+    "kernel.packet_s and kernel.cycles_per_header_byte cannot be combined": {
         "kernel": {"packet_s": 1e-6, "cycles_per_header_byte": 3}
     },
-    "job.packet_s and job.cycles_per_byte exclude each other": {
+    "job.packet_s and job.cycles_per_byte cannot be combined": {
         "job": {"period_s": 1, "packet_s": 1e-6, "cycles_per_byte": 3}
     },
     "protocol.packet_bytes must be a whole number of bytes >= 1 and below 65508, got 65508": {

@@ -366,7 +366,7 @@ def test_what_strangers_send_over_tls_cannot_fill_the_log_either(tmp_path):
     """Nor may they by whatever this host has no room for, as threads."""
     for event in (
         lambda number: events.Malformed(at(0), number, 400, "the request is malformed"),
-        lambda number: events.Ended(at(0), number, "no thread to be had", is_failure=True),
+        lambda number: events.Ended(at(0), number, "no thread is available", is_failure=True),
     ):
         agent = core(tmp_path, new_per_s=1e6)
         logs = []
@@ -380,8 +380,8 @@ def test_what_strangers_send_over_tls_cannot_fill_the_log_either(tmp_path):
 def test_a_session_that_this_host_could_not_carry_is_logged(tmp_path):
     agent = core(tmp_path)
     tls(agent)
-    [log] = agent.handle(events.Ended(at(0), 1, "no thread to be had", is_failure=True))
-    assert (log.what, log.facts["why"]) == ("failed", "no thread to be had")
+    [log] = agent.handle(events.Ended(at(0), 1, "no thread is available", is_failure=True))
+    assert (log.what, log.facts["why"]) == ("failed", "no thread is available")
 
 
 def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
@@ -463,7 +463,7 @@ def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
     assert agent.handle(events.Tick(at(told_s + 4.9))) == []
     log, last = agent.handle(events.Tick(at(told_s + 5.0)))
     assert (log.what, last) == ("failed", actions.Exit())
-    assert log.facts == {"why": "1 sessions do not end; it ends without them"}
+    assert log.facts == {"why": "1 sessions do not end; the agent stops without them"}
     assert actions.Exit() not in agent.handle(events.Ended(at(80), 1, ""))
 
 

@@ -165,7 +165,7 @@ def test_a_service_that_speaks_first_is_neither_heard_nor_spoken_to(relay, ends)
     told = received(near)
     assert b"220" not in told
     assert received(far) == b""
-    assert "speaks first" in ended(relay)
+    assert "sends first" in ended(relay)
 
 
 @pytest.mark.parametrize("answer", [b"-ERR unknown command\r\n", b"SSH-2.0-OpenSSH\r\n", b"\0"])

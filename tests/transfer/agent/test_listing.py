@@ -146,8 +146,8 @@ def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
     page = parse_page(listing.FolderInventory(folder).page(None, 100, ("run7/**",)))
     [left_out] = page.left_out
     assert (page.files, left_out.name, page.after) == ((), ".", None)
-    assert left_out.why.startswith("the folder that is served is ")
-    assert left_out.why.endswith("put it back, or start the agent again")
+    assert left_out.why.startswith("the folder that is served ")
+    assert left_out.why.endswith("put it back, or restart the agent")
     if is_back:
         (served / "b").unlink()
         served.rmdir()

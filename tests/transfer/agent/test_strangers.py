@@ -67,7 +67,7 @@ def test_silent_connections_of_two_addresses_give_way_to_whoever_comes(tmp_path)
             tls.sendall(b"GET /v1/agent HTTP/1.1\r\nHost: x\r\n\r\n")
             assert tls.recv(100).startswith(b"HTTP/1.1 200 ")
         assert {each["why"] for each in agent.logged("refused")} == {
-            "idle, and its place was needed"
+            "it was idle, and its place was needed"
         }
         # The oldest is the first.
         with contextlib.suppress(ConnectionResetError):

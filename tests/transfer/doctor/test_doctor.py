@@ -424,8 +424,8 @@ def test_verbose_says_how_long_it_looked_and_quiet_leaves_the_answer_alone(writt
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "datacollect-problem/1"}', "the doctor looks at collections and at agents"),
-        ("[]", "the doctor looks at collections and at agents"),
+        ('{"format": "datacollect-problem/1"}', "the doctor checks collections and agents"),
+        ("[]", "the doctor checks collections and agents"),
         ("{", "c.json"),
     ],
 )

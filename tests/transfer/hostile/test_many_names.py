@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from instances.how_many import some
 from transfer.hostile.grammar import case_by_words
 from transfer.hostile.hostile_agent import MTIME_NS, HostileAgent
 from transfer.hostile.judging import FILES, HEALTHY, OUTSIDE, Trial, data
@@ -84,7 +85,7 @@ def test_thirty_thousand_names_are_listed(tmp_path, key):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("millions", [1, 2])
+@pytest.mark.parametrize("millions", some([1, 2]))
 def test_millions_of_names_are_listed(tmp_path, key, millions):
     """Half a kilobyte a name at most."""
     found = listed_names(tmp_path, key, millions * 10**6)

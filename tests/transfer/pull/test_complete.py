@@ -250,14 +250,14 @@ def when_it_lies_there(path, do):
 
 
 HANDS = {
-    "removed": (lambda path: path.unlink(), "is not there any more"),
-    "a link": (lambda path: (path.unlink(), path.symlink_to("b")), "is not there any more"),
+    "removed": (lambda path: path.unlink(), "no longer exists"),
+    "a link": (lambda path: (path.unlink(), path.symlink_to("b")), "no longer exists"),
     "cut": (lambda path: os.truncate(path, 50), "differs in size or times from when it came"),
     "touched": (
         lambda path: os.utime(path, ns=(1, 2**60)),
         "differs in size or times from when it came",
     ),
-    "with its folder": (lambda path: shutil.rmtree(path.parent), "is not there any more"),
+    "with its folder": (lambda path: shutil.rmtree(path.parent), "no longer exists"),
 }
 
 

@@ -40,7 +40,7 @@ def test_left_out_sources_are_all_agents():
     [
         (tree(format="datacollect-problem/1"), 'format must be "datacollect-collection/1"'),
         ({"destination": "D"}, "keys format, key are missing"),
-        (tree(agents={}), "there is nothing to collect from"),
+        (tree(agents={}), "there is no host to collect from"),
         (tree(sources={}), "sources: names no host; name what to collect, or leave it out"),
         (agent(url="http://127.0.0.1:7443"), r"agents.S1.url must be https://HOST:PORT"),
         (agent(url="https://127.0.0.1:7443/x"), "must be https://HOST:PORT"),

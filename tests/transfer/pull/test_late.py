@@ -77,7 +77,7 @@ def test_a_file_that_was_silent_for_a_while_comes_when_it_is_asked_for_again():
     first = core_of(LINK, {"S": 4}, connections=2)
     world.run(first)
     assert (first.finished, first.todo.pieces, first.todo.put_off) == (
-        "what was late is left",
+        "what was late remains",
         {"S": set()},
         {"S": {0, 1}},
     )

@@ -124,4 +124,4 @@ def test_where_the_disk_is_full_the_pull_is_complete_all_the_same(
     told = []
     wanted = collection_of(agents("S1", {"x": data(300_000)}), links=[link(MB)])
     assert dc.pull(wanted, tmp_path / "into", "direct", tell=told.append).complete
-    assert any("is not kept: No space left" in line for line in told)
+    assert any("could not be saved: No space left" in line for line in told)

@@ -179,7 +179,7 @@ def test_another_certificate_is_noticed(agents, collection_of, tmp_path):
     wrong["agents"]["S1"]["fingerprint"] = "sha256:" + "0" * 64
     answer = dc.pull(wrong, tmp_path / "into")
     assert [m.source for m in answer.missing] == ["S1"]
-    assert "somebody else answers there" in answer.missing[0].why
+    assert "another host answers there" in answer.missing[0].why
     assert arrived(tmp_path / "into", "S2") == two.files
 
 

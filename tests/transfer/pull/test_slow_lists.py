@@ -26,7 +26,7 @@ def test_a_list_that_gives_a_name_now_and_then_ends_and_others_come(
     assert missing.source == "S2"
     assert "its list comes too slowly, less than a name and 512 bytes a second" in missing.why
     assert "over 3 s" in missing.why
-    assert "write a longer patience_s in [limits]" in missing.why
+    assert "set a longer patience_s in [limits]" in missing.why
     assert len([target for _, target in two.calls if "inventory" in target]) <= 4
     # It is not tried again: it would bring as little.
     assert lists_begun(two) == 1

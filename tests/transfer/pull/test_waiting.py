@@ -151,7 +151,7 @@ def test_what_cannot_get_better_is_told_at_once_with_its_remedy(agents, collecti
     (line,) = [line for line in told if "S2" in line and "no answer yet" not in line]
     assert line.startswith("given up: ")
     words = {
-        "fingerprint": "compare with what it says when it starts",
+        "fingerprint": "compare with what it prints when it starts",
         "name": "give it the name in its own file",
         "ticket": "refuses (401)",
         "unknown host": "correct its url",

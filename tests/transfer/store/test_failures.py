@@ -71,7 +71,7 @@ ERRORS = {
     "read-only": (
         apsw.ReadOnlyError("read-only"),
         "it, or its disk, is read-only",
-        "let this user write there, or mount it so",
+        "give this user permission to write there, or mount it so",
     ),
 }
 
@@ -112,9 +112,9 @@ def test_sqlite_errors_are_told_apart(tmp_path):
     path.parent.mkdir(parents=True)
     errors = StateErrors(path)
     for kind, word in (
-        (apsw.FullError, "no room is left"),
-        (apsw.BusyError, "another program has its state open"),
-        (apsw.LockedError, "another program has its state open"),
+        (apsw.FullError, "its disk is full"),
+        (apsw.BusyError, "another program holds its state open"),
+        (apsw.LockedError, "another program holds its state open"),
         (apsw.ReadOnlyError, "read-only"),
         (apsw.CantOpenError, "unable"),
         (apsw.SQLError, "unable"),
@@ -136,7 +136,7 @@ def test_a_disk_that_is_full_makes_an_error_of_its_own_kind(tmp_path, monkeypatc
     full = os.statvfs_result((*found[:3], 0, 0, *found[5:]))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     errors = StateErrors(tmp_path / ".datacollect/state.sqlite")
-    assert "no room is left" in str(errors.of(apsw.IOError("disk I/O error")))
+    assert "its disk is full" in str(errors.of(apsw.IOError("disk I/O error")))
 
 
 def test_damage_leaves_files_where_they_are(tmp_path):
@@ -158,7 +158,7 @@ REMEDIES = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room, or have the quota raised",
     errno.EIO: "mend the disk",
-    errno.EROFS: "have it mounted for writing",
+    errno.EROFS: "mount it for writing",
     errno.EMFILE: "ulimit -",
 }
 
@@ -221,7 +221,7 @@ def test_a_transaction_that_a_full_disk_has_ended_raises_what_ended_it(tmp_path)
             db.execute("ROLLBACK")
             raise apsw.FullError("database or disk is full")
 
-    with pytest.raises(StoreError, match="no room"):
+    with pytest.raises(StoreError, match="its disk is full"):
         end()
     assert state.fact("x") is None
     state.set_fact("x", 2)

@@ -46,7 +46,7 @@ def test_a_source_whose_folder_is_none_is_named(tmp_path, source, kind):
         (why,) = set(pulled.missing.values())
         assert why == (
             f"S is a {kind} where the folder of this source belongs; links are not followed: "
-            "move it away, or mount there what it is to lead to"
+            "move it away, or mount its target there"
         )
     assert not any(outside.iterdir())
 
@@ -160,7 +160,7 @@ def test_a_file_system_within_is_named_before_a_byte_moves(tmp_path, kind):
 mount(into / "S/a/b")
 pulled = pull(into, source)
 assert pulled.missing == {
-    "a/b/c": "S/a/b is a file system of its own, and no file can be renamed into it: "
+    "a/b/c": "S/a/b is a file system of its own, so no file can be renamed into it: "
     "unmount it, or mount it at S itself"
 }, pulled.missing
 assert pulled.n_bytes == 10
@@ -214,7 +214,7 @@ mount(into / "S")
 source.write("TOP", b"other")
 pulled = pull(into, source)
 assert list(pulled.missing) == ["top"], pulled.missing
-assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
+assert "treats it as 'TOP'" in pulled.missing["top"], pulled.missing
 """,
     )
 
@@ -230,7 +230,7 @@ def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path,
         listing.end()
         with closed(0o555, into / "S", into / "S/a"), as_nobody():
             store.prepare("S", UNIT, apart=False)
-        remedy = "cannot be written: Permission denied; mend that, and start the same command again"
+        remedy = "cannot be written: Permission denied; fix that, and start the same command again"
         whys = {entry.path: entry.why for entry in store.state.missing()}
         assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
         store.know("S")
@@ -248,4 +248,4 @@ def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypa
         as_nobody(),
     ):
         (found,) = displaced_files(Path(), state)
-    assert found.why == "S/a cannot be looked at: Permission denied; mend that"
+    assert found.why == "S/a cannot be examined: Permission denied; fix that"

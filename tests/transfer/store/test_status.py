@@ -236,7 +236,7 @@ def test_a_file_that_does_not_lie_where_it_was_placed_is_not_complete(tmp_path):
     found = status_of(tmp_path)
     assert not found.complete
     assert [(entry.path, entry.why.split(";")[0]) for entry in found.missing] == [
-        ("a", "is not there any more"),
+        ("a", "no longer exists"),
         ("b", "differs in size or times from when it came"),
     ]
     (tree,) = found.sources

@@ -366,7 +366,7 @@ def test_a_state_of_two_instants_is_damaged(tmp_path):
     shutil.copy(one / ".datacollect/state.sqlite-wal", two / ".datacollect")
     abandon(store)
     for asked in (lambda: status_of(two), lambda: Store(two)):
-        with pytest.raises(ProblemError, match=r"of different instants: .*; move state\.sqlite"):
+        with pytest.raises(ProblemError, match=r"from different times: .*; move state\.sqlite"):
             asked()
     for path in (two / ".datacollect").glob("state.sqlite*"):
         path.unlink()

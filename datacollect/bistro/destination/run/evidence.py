@@ -1,4 +1,4 @@
-"""Whether an event is collected, by evidence: files on this disk, logs read, nobody silent.
+"""Evidence that an event is collected: files on this disk, logs read, nobody silent.
 
 What the register says was so once. Files are looked at where they should lie, on this machine; what
 nobody has looked for, and numbers that are old, are no evidence.

@@ -103,7 +103,7 @@ class LoadTelling:
         self._is_asked = threading.Event()
 
     def __enter__(self) -> LoadTelling:
-        """Begin; raise `TransferError` where there is no thread to be had."""
+        """Begin; raise `TransferError` where there is no thread is available."""
         start_thread(self._thread)
         return self
 

@@ -1,4 +1,4 @@
-"""What a ticket may have counted, over all logs: who reads them finds the entries of each ticket.
+"""Quotas of tickets over all logs: who reads the logs finds the entries of each ticket.
 
 No service tells another one what it has taken. After the deadline the destination reads all logs to
 their signed ends, and finds by their marks all entries of each ticket, none forged and none hidden.

@@ -57,7 +57,7 @@ def assign(
     Raises
     ------
     ProblemError
-        A near bistro is not in the table, none has room, or a number makes no sense.
+        A near bistro is not in the table, none has room, or a number is not valid.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def problem_of(receipts: pd.DataFrame, network: Problem, *, now_s: float | None 
     Raises
     ------
     ProblemError
-        A column is missing, a bistro is not in the network, a number makes no sense.
+        A column is missing, a bistro is not in the network, a number is not valid.
 
     Examples
     --------

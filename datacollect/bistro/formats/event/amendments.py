@@ -173,7 +173,7 @@ def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
     """Return an event as amendments change it, given in whichever order.
 
     The latest deadline counts, and of logs of verdicts that of the highest number. One that cannot
-    succeed the others, as the same log again, is passed over: what it proves later would be after
+    succeed the others, as the same log again, is skipped: what it proves later would be after
     its own end, and count for nobody.
     """
     for each in sorted(amendments, key=lambda each: (each.number, each.entry)):

@@ -58,7 +58,7 @@ class VerdictLog:
     StoreError
         The disk is full, or fails.
     TransferError
-        When it begins: there is no thread to be had.
+        When it begins: there is no thread is available.
     """
 
     def __init__(

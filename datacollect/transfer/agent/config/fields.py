@@ -60,7 +60,7 @@ TUNNEL = Table(
         Field(
             "half_idle_s",
             Number("seconds", positive=True),
-            "After how many seconds without a byte a tunnel ends of which one side has ended.",
+            "Seconds without a byte after which a half-closed tunnel ends.",
             default=300.0,
         ),
     ),
@@ -68,7 +68,7 @@ TUNNEL = Table(
 
 LIMITS = Table(
     "the table limits",
-    "What an agent takes upon itself, and how patient it is.",
+    "What an agent accepts at a time, and how patient it is.",
     (
         Field("sessions", Whole(minimum=1), "Connections at a time.", default=1000),
         Field(
@@ -86,7 +86,7 @@ LIMITS = Table(
         Field(
             "head_s",
             Number("seconds", positive=True),
-            "How long a client may take to say what it wants, or to prove that it may.",
+            "How long a client may take to send its request, or to prove its right.",
             default=20.0,
         ),
         Field(
@@ -98,13 +98,13 @@ LIMITS = Table(
         Field(
             "idle_s",
             Number("seconds", positive=True),
-            "After how many seconds without a byte a connection is closed; not those of tunnels.",
+            "Seconds without a byte after which a connection is closed; not those of tunnels.",
             default=900.0,
         ),
         Field(
             "drain_s",
             Number("seconds"),
-            "How long an agent that is told to end waits for what is under way.",
+            "How long an agent that is told to stop waits for transfers under way.",
             default=60.0,
         ),
         Field(

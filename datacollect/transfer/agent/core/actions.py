@@ -183,6 +183,7 @@ Action: TypeAlias = (
     | ReadBody
     | KeepNonce
     | Dial
+    | Serve
     | Establish
     | Refuse
     | Respond

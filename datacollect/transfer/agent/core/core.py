@@ -168,7 +168,7 @@ class AgentCore:
         )
         self.sessions[session.number] = session
         if self.stopping_since_s is not None:
-            return self._close(session, "the agent is about to end")
+            return self._close(session, "the agent is about to stop")
         if is_too_fast:
             return self._close_noted(session, "too many connections per second", event.now)
         if place is Admission.NOWHERE:
@@ -191,7 +191,7 @@ class AgentCore:
         session.place = Admission.NOWHERE
         session.gives_way = True
         self._n_giving_way += 1
-        return self._close_noted(session, "idle, and its place was needed", now)
+        return self._close_noted(session, "it was idle, and its place was needed", now)
 
     def _next_to_go(self, origin: str, now: ClockReading) -> AgentSession | None:
         """Return which idle connection of an origin gives way, or of all where that is empty.
@@ -300,7 +300,7 @@ class AgentCore:
                 return name
         raise RefusedError(
             "that host is not among those this agent connects to; write it into `connect_to` of "
-            "the agent's file, and start the agent again",
+            "the agent's file, and restart the agent",
             403,
         )
 
@@ -603,7 +603,7 @@ class AgentCore:
         if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
             return []
         self.finished = True
-        left = {"why": f"{len(self.sessions)} sessions do not end; it ends without them"}
+        left = {"why": f"{len(self.sessions)} sessions do not end; the agent stops without them"}
         return [*([actions.WriteLog("failed", left)] if self.sessions else []), actions.Exit()]
 
     def _close(self, session: AgentSession, why: str, *, reset: bool = True) -> list[Action]:

@@ -46,7 +46,7 @@ _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)
 # What st_blocks counts in.
 BLOCK_UNIT_BYTES = 512
 
-REMEDY = "put it back, or start the agent again"
+REMEDY = "put it back, or restart the agent"
 
 ENDS_EARLY = "it ends before the size that it was listed with"
 
@@ -93,7 +93,7 @@ class Folder:
         except OSError as error:
             return f"the folder that is served is lost: {words_of(error)}; {REMEDY}"
         if _identity(found) != self._identity:
-            return f"the folder that is served is not the one that it was; {REMEDY}"
+            return f"the folder that is served was replaced; {REMEDY}"
         return None
 
     def open(self, path: str, flags: int = _FLAGS) -> int:

@@ -48,7 +48,7 @@ class PlainSession:
             return
         try:
             self._perform(action)
-        except (OSError, RuntimeError, MemoryError) as error:  # no room, no thread to be had
+        except (OSError, RuntimeError, MemoryError) as error:  # no room, no thread is available
             self._end(f"this host failed: {error}", reset=True, is_failure=True)
 
     def _perform(self, action: Action) -> None:

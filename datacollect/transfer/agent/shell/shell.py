@@ -155,7 +155,7 @@ class Shell:
         except RuntimeError:  # no more threads to be had
             connection.close()
             self.forget(number)
-            self.tell(events.Ended(self.now(), number, "no thread to be had", is_failure=True))
+            self.tell(events.Ended(self.now(), number, "no thread is available", is_failure=True))
 
     def _run_tls(self, session: TlsSession, number: int, connection: socket.socket) -> None:
         """Serve a client by what it offers to speak, in the thread of its session."""

@@ -230,7 +230,7 @@ class Relay:
         if ahead == b"":
             raise EndedError(f"the {name} closed the connection before it was greeted or answered")
         if ahead and is_of_client:
-            raise ProblemError("the next host speaks first: it does not speak TLS")
+            raise ProblemError("the next host sends first: it does not speak TLS")
 
     def _turn(self, flow: _Flow) -> bool:
         """Let a flow move its share; whether more could be moved at once."""

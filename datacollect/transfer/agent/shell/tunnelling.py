@@ -183,7 +183,7 @@ class TunnelSession:
             if self._head.is_too_long:
                 return  # the core says so
             if self._head.is_whole and self._head.data[-len(ahead) :] != ahead:
-                raise TransferError("the client speaks before it was answered")
+                raise TransferError("the client sent data before it was answered")
 
     def _receive(self, deadline: Deadline) -> None:
         self._wire.settimeout(deadline.left_s())
@@ -249,7 +249,7 @@ class TunnelSession:
 
     def _connected(self, host: str, port: int) -> socket.socket:
         deadline = Deadline(self._shell.connect_s)
-        failure = OSError(0, "its name leads nowhere")
+        failure = OSError(0, "its name does not resolve")
         for family, kind, _, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             far = socket.socket(family, kind)
             try:

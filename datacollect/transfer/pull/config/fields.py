@@ -58,19 +58,19 @@ LIMITS = Table(
         Field(
             "in_flight_bytes",
             Whole("bytes", minimum=2**20),
-            "Most bytes that are asked for and have not come. Default 256 MiB.",
+            "Most bytes that are requested and have not arrived. Default 256 MiB.",
             default=256 * 2**20,
         ),
         Field(
             "patience_s",
             Number("seconds", positive=True),
-            "A source from which nothing comes for this time is given up. Default 60.",
+            "A source that sends nothing for this time is given up. Default 60.",
             default=60.0,
         ),
         Field(
             "timeout_s",
             Number("seconds", positive=True),
-            "How long to wait for a connection, and for each answer to begin. Default 20.",
+            "How long to wait for a connection, and for the start of each answer. Default 20.",
             default=20.0,
         ),
         Field(
@@ -82,13 +82,13 @@ LIMITS = Table(
         Field(
             "time_s",
             Number("seconds", positive=True),
-            "After this time the pull ends, and names what is missing; the next one goes on. By "
-            "default it ends by itself.",
+            "After this time the pull ends, and names what is missing; the next one continues. By "
+            "default it ends when all is there.",
         ),
         Field(
             "spare_bytes",
             Whole("bytes", minimum=0),
-            "Room that is left free on the destination's disk. Default 16 MiB.",
+            "Room to leave free on the destination's disk. Default 16 MiB.",
             default=16 * 2**20,
         ),
         Field(
@@ -110,8 +110,8 @@ LINK_OF_COLLECTION = replace(
         Field(
             "cap",
             Flag(),
-            "Whether no more than bandwidth_bytes_per_s may pass; by default that is an estimate, "
-            "which plans count on and nothing keeps to.",
+            "Whether bandwidth_bytes_per_s is a cap; by default it is an estimate, which plans "
+            "count on and nothing enforces.",
             default=False,
         ),
     ),

@@ -132,7 +132,7 @@ class Collection:
             }
         if not hosts:
             raise ProblemError(
-                "agents: there is nothing to collect from; `datacollect collection add` adds what "
+                "agents: there is no host to collect from; `datacollect collection add` adds what "
                 "`datacollect agent init` prints on a host"
             )
         planning = values["planning"] or {}

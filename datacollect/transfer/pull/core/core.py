@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 # Why a piece is given up whose answers are no good.
 TROUBLES = {
     Verdict.CORRUPT: "its bytes differed from the source's hashes each time",
-    Verdict.CHANGED: "it changed while it was fetched, each time",
+    Verdict.CHANGED: "it changed each time while it was fetched",
     Verdict.UNREADABLE: "the source cannot read it to its end",
 }
 DRAIN_S = 3.0  # in which what was asked for may come before more is planned

@@ -107,7 +107,7 @@ class Todo:
             return None
         if self.given_up:
             return "nothing more can be had"
-        return "what was late is left" if any(self.put_off.values()) else "all there"
+        return "what was late remains" if any(self.put_off.values()) else "all there"
 
     def others_wait(self, source: str, piece: int, awaited: Container[int]) -> bool:
         """Whether other files than a piece's wait for its place: they were not late so far.

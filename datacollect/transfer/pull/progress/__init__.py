@@ -1,1 +1,1 @@
-"""How far a pull is: for people, for pages, for metrics."""
+"""Progress of a pull: for people, for pages, for metrics."""

@@ -1,4 +1,4 @@
-"""What pulls in slots have moved, over all their starts, as a schedule that can be checked.
+"""Schedule of what pulls in slots have moved, over all their starts, which can be checked.
 
 Each move is a line of a file, with its time; from these the schedule is made when a start ends.
 """

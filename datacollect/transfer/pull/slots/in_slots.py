@@ -191,8 +191,8 @@ class InSlots:
                 for host in lost:
                     self._hosts.end(
                         host,
-                        f"no way leads from it to the destination, in slots of {self._slot_s:g} s, "
-                        f"by relays that keep pieces ({', '.join(sorted(relays)) or 'none'}): "
+                        f"no route leads from it to the destination, in slots of {self._slot_s:g} "
+                        f"s, by relays that keep pieces ({', '.join(sorted(relays)) or 'none'}): "
                         f"{error}",
                     )
                     del work[host]

@@ -115,7 +115,7 @@ class Spools:
                     break
                 before, after = after, (page.pieces[-1].source, page.pieces[-1].index)
                 if before is not None and after <= before:
-                    raise TransferError(f"{relay}: its list of pieces makes no progress")
+                    raise TransferError(f"{relay}: its list of pieces does not advance")
         self._tell_lost(relay, page)
         n_kept = sum(each.relay == relay for of in self.kept.values() for each in of.values())
         self._log.write("spool", host=relay, pieces=n_kept)

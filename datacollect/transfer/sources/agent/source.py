@@ -82,7 +82,7 @@ class AgentSource:
             raise EndlessError(
                 f"{self.name}: its list comes too slowly, less than a name and "
                 f"{LEAST_BYTES_PER_S:g} bytes a second, over {self._patience_s:g} s: if its disk "
-                "needs more time, write a longer patience_s in [limits]"
+                "needs more time, set a longer patience_s in [limits]"
             ) from error
 
     def _pages(self, flow: Flow) -> Iterator[Page]:
@@ -101,7 +101,7 @@ class AgentSource:
                 if page.after is None:
                     return
                 if after is not None and page.after.encode() <= after.encode():
-                    raise TransferError(f"{self.name}: its inventory makes no progress")
+                    raise TransferError(f"{self.name}: its inventory does not advance")
                 after = page.after
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:

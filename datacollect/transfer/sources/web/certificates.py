@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # X509_V_ERR_… of OpenSSL (x509_vfy.h).
 _NOT_YET_VALID, _EXPIRED, _OTHER_HOST, _OTHER_ADDRESS = 9, 10, 62, 64
-_PIN = "name its fingerprint, which has no dates and no names"
+_PIN = "give its fingerprint, which has no dates and no names"
 
 
 def refusal(
@@ -43,7 +43,7 @@ def refusal(
             "the ca that is named has not signed it: name the one that has, and those between, or "
             "its fingerprint"
         )
-    return "where it is the right server, name who signed it by ca, or its fingerprint"
+    return "if it is the right server, give the authority that signed it as ca, or its fingerprint"
 
 
 def _of_dates(certificate: bytes | None, *, is_expired: bool) -> str:
@@ -63,7 +63,7 @@ def _of_dates(certificate: bytes | None, *, is_expired: bool) -> str:
     return _RENEW
 
 
-_RENEW = f"whoever runs the server has to renew it; until then {_PIN}"
+_RENEW = f"the server's administrator has to renew it; until then {_PIN}"
 
 
 def _shown(when: datetime) -> str:

@@ -53,7 +53,7 @@ SERVER = Table(
         Field(
             "plain_http",
             Flag(),
-            "Whether it may do without TLS: anybody between can read and change what comes.",
+            "Whether it may do without TLS: anyone on the way can read and change the data.",
             default=False,
         ),
         Field(
@@ -234,8 +234,8 @@ def _require_protected(
     is_plain = origin.scheme == "http"
     if is_plain and not entry["plain_http"]:
         raise ProblemError(
-            f"{place}: its URL must begin with https://; anybody between reads and changes what "
-            "comes without TLS. Where that does not matter, write plain_http = true"
+            f"{place}: its URL must begin with https://; without TLS anyone on the way "
+            "can read and change the data. Where that does not matter, write plain_http = true"
         )
     pinned = [key for key in ("fingerprint", "ca") if entry[key] is not None]
     if is_plain and pinned:

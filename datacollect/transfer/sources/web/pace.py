@@ -27,7 +27,7 @@ SHORTEST_RUN, LONGEST_RUN = 8, 512
 FIRST_DISTANCE_S, LONGEST_DISTANCE_S = 0.05, 10.0
 LOOK_S = 0.25
 # What helps where that is longer than anybody waits.
-LATER_OR_LONGER = "start again later, or write a longer patience_s in [limits]"
+LATER_OR_LONGER = "start again later, or set a longer patience_s in [limits]"
 
 
 class ServerPace:

@@ -48,7 +48,7 @@ def contradicts(answer: messages.FileAnswer, file: Listed) -> bool:
 
 OTHER_DIGEST = (
     "its data have another SHA-256 than its server says (RFC 9530: Content-Digest, Repr-Digest): "
-    "a proxy changes them, or the server errs; a sha256 in a manifest would decide"
+    "a proxy changes them, or the server is wrong; a sha256 in a manifest would decide"
 )
 
 

@@ -94,7 +94,7 @@ class Failures(NamedTuple):
     @property
     def text(self) -> str:
         """Why it was given up."""
-        return f"{self.why}; it failed {self.n} times, while the server answered for others"
+        return f"{self.why}; it failed {self.n} times, while the server answered for other files"
 
 
 NONE = Failures(0, "")
@@ -233,14 +233,12 @@ class Standing:
             elif name not in seen:
                 seen.append(name)
                 if len(seen) >= MOST_VERSIONS:
-                    told = f"has a new version of it each time, {safe_text(name)} in the end"
+                    told = f"has a new version of it each time, at last {safe_text(name)}"
                     self._alternating.setdefault(path, f"the server {told}; {_REMEDY}")
         return self._alternating.get(path)
 
 
-_REMEDY = (
-    "give its bytes and sha256 in a manifest: then the hash decides, and the version does not count"
-)
+_REMEDY = "give its bytes and sha256 in a manifest: then the hash decides, not the version"
 
 
 def _name(version: Version) -> str | None:

@@ -45,7 +45,7 @@ class Worker(Generic[T]):
             thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             try:
                 thread.start()
-            except (RuntimeError, MemoryError):  # no thread to be had: it is done here
+            except (RuntimeError, MemoryError):  # no thread is available: it is done here
                 self._do(job)
                 return
             self._thread = thread

@@ -127,7 +127,7 @@ class StateErrors:
         rows = db.execute("PRAGMA integrity_check(1)").fetchall()
         if rows != [("ok",)]:
             *_, reason = str(rows[0][0]).splitlines()
-            raise self.damaged(f"its file and log are of different instants: {reason}")
+            raise self.damaged(f"its file and log are from different times: {reason}")
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
@@ -168,17 +168,17 @@ class StateErrors:
         # A disk that is full when SQLite syncs is an I/O error to it.
         if isinstance(error, apsw.FullError) or self._errno() in NO_ROOM or self._is_full():
             return Refusal(
-                "no room is left on its disk, or for temporary files (SQLITE_TMPDIR, /var/tmp, "
-                "/tmp)",
+                "its disk is full, or the one of temporary files (SQLITE_TMPDIR, /var/tmp, /tmp)",
                 MAKE_ROOM,
             )
         if isinstance(error, apsw.NoMemError):
             return refusal_of(MemoryError())
         if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            return Refusal("another program has its state open", "end that")
+            return Refusal("another program holds its state open", "end that")
         if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError)):
             return Refusal(
-                "it, or its disk, is read-only", "let this user write there, or mount it so"
+                "it, or its disk, is read-only",
+                "give this user permission to write there, or mount it so",
             )
         if isinstance(error, (apsw.IOError, apsw.CantOpenError)) and (number := self._errno()):
             reason, remedy = refusal_of_number(number)

@@ -100,9 +100,7 @@ def _copies(path: Path) -> dict[str, bytearray]:
         if bytes(copy[:HEAD_BYTES]) == before and _head(log) == before:
             return {"": main, "-wal": copy}
         time.sleep(WAIT_S)
-    raise StoreError(
-        f"{path}: cannot be read: the pull that is at work writes without pause; try again"
-    )
+    raise StoreError(f"{path}: cannot be read: the running pull writes without pause; try again")
 
 
 def _head(log: Path) -> bytes:

@@ -174,7 +174,7 @@ def test_no_verified_file_becomes_an_answer_for_many(pulled_all, arrived_of, tmp
             assert arrived_of(n) == MANY, kind
             whys = named(answer, n)
             assert whys.keys() == (HALF if is_half else {*NAMES}), kind
-            assert all(why.startswith("kept as it was verified") for why in whys.values()), kind
+            assert all(why.startswith("kept as verified") for why in whys.values()), kind
             (note,) = [line for line in told if f" W{n}: {len(whys)} files are kept" in line]
             assert "--keep" in note
         assert not answer.complete
@@ -210,7 +210,7 @@ def test_copies_that_their_server_has_no_more_are_kept_and_may_count(pulled, arr
         tiny.files = {"f00.bin": MANY["f00.bin"]}
         answer = pulled(tiny, entry)
         assert whys(answer).keys() == {*NAMES[1:]}
-        assert "kept as it was verified" in whys(answer)["f01.bin"]
+        assert "kept as verified" in whys(answer)["f01.bin"]
         assert "no such file (404)" in whys(answer)["f01.bin"]
         assert pulled(tiny, entry, options={"keep": True}).complete
     assert arrived() == MANY

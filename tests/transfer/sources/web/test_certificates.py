@@ -52,7 +52,7 @@ def test_an_expired_certificate_is_said_to_be_one_since_when_and_who_can_mend_it
     leaf = ca.issue_cert("127.0.0.1", not_before=NOW - 9 * DAY, not_after=NOW - 3 * DAY)
     why = refused(leaf, ca)
     assert f"it expired at {NOW - 3 * DAY:%Y-%m-%d %H:%M:%S} UTC" in why
-    assert "whoever runs the server has to renew it" in why
+    assert "the server's administrator has to renew it" in why
     assert " ca" not in why, "its ca is named already"
     assert refused(ca.issue_cert("127.0.0.1"), ca) is None
 
@@ -60,7 +60,7 @@ def test_an_expired_certificate_is_said_to_be_one_since_when_and_who_can_mend_it
 def test_until_then_its_fingerprint_helps(refused):
     ca = trustme.CA()
     leaf = ca.issue_cert("127.0.0.1", not_after=NOW - 3 * DAY)
-    assert "until then name its fingerprint" in refused(leaf, ca)
+    assert "until then give its fingerprint" in refused(leaf, ca)
     assert refused(leaf, None, fingerprint=pin_of(leaf)) is None
 
 
@@ -84,6 +84,6 @@ def test_a_certificate_of_another_name_makes_correct_the_url_or_pin_it(refused):
 def test_a_certificate_of_another_authority_makes_name_that_one(refused):
     ca, other = trustme.CA(), trustme.CA()
     leaf = ca.issue_cert("127.0.0.1")
-    assert "name who signed it by ca, or its fingerprint" in refused(leaf, None)
+    assert "give the authority that signed it as ca, or its fingerprint" in refused(leaf, None)
     assert "the ca that is named has not signed it" in refused(leaf, other)
     assert refused(leaf, ca) is None

@@ -164,7 +164,7 @@ def test_a_body_in_chunks_is_read():
 @pytest.mark.parametrize(
     ("status", "changes", "worth", "words"),
     [
-        (206, {"Content-Range": "bytes 10-14/101"}, Worth.CHANGED, "101 bytes by now"),
+        (206, {"Content-Range": "bytes 10-14/101"}, Worth.CHANGED, "101 bytes now"),
         (206, {"ETag": '"v2"'}, Worth.CHANGED, "another version"),
         (206, {"Content-Range": "bytes 0-4/100"}, Worth.UNREADABLE, "bytes 10-14"),
         (206, {"Content-Range": "bytes 10-15/100", "Content-Length": "6"}, Worth.UNREADABLE, "15"),
@@ -173,12 +173,17 @@ def test_a_body_in_chunks_is_read():
         (206, {"Content-Range": "items 10-14/100"}, Worth.UNREADABLE, "items"),
         (206, {"Content-Range": "bytes 10-14/100", "Content-Length": "4"}, Worth.UNREADABLE, "4 b"),
         (206, {"Content-Range": "bytes 10-9/100", "Content-Length": "0"}, Worth.UNREADABLE, "10-9"),
-        (206, {"Content-Encoding": "gzip"}, Worth.REFUSED, "stored so; give the bytes and the sha"),
+        (
+            206,
+            {"Content-Encoding": "gzip"},
+            Worth.REFUSED,
+            "stored that way; give the bytes and the sha",
+        ),
         (206, {"Content-Encoding": "gzip", "ETag": 'W/"v1"'}, Worth.REFUSED, "turn compression"),
         (206, {"Content-Encoding": "br", "Vary": "Accept-Encoding"}, Worth.REFUSED, "compression"),
         (200, {"Content-Length": "100"}, Worth.REFUSED, "whole files only"),
         (200, {"Content-Length": "100", "ETag": '"v2"'}, Worth.CHANGED, "another version"),
-        (200, {"Content-Length": "99"}, Worth.CHANGED, "99 bytes by now"),
+        (200, {"Content-Length": "99"}, Worth.CHANGED, "99 bytes now"),
         (412, {}, Worth.CHANGED, "412"),
         (416, {}, Worth.CHANGED, "416"),
         (404, {}, Worth.GONE, "no such file"),

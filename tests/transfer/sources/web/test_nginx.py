@@ -74,7 +74,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
         path = collection_file(tmp_path, server, {"url": server.url})
         path.write_text(path.read_text().replace("patience_s = 20.0", "patience_s = 0.1"))
         answer = dc.pull(path, tmp_path / "into")
-    assert "name who signed it by ca, or its fingerprint" in answer.missing[0].why
+    assert "give the authority that signed it as ca, or its fingerprint" in answer.missing[0].why
     assert arrived(tmp_path) == {}
 
 
@@ -173,7 +173,7 @@ def test_what_is_stored_packed_comes_where_its_hash_is_known(tmp_path):
         entry = {"url": server.url, "ca": "cert.pem", "files": ["t.txt"]}
         path = collection_file(tmp_path, server, entry)
         answer = dc.pull(path, tmp_path / "into")
-        assert "it is stored so" in answer.missing[0].why
+        assert "it is stored that way" in answer.missing[0].why
         row = f"W,t.txt,{len(packed)},{hashlib.sha256(packed).hexdigest()}"
         (tmp_path / "files.csv").write_text(f"host,path,bytes,sha256\n{row}\n")
         path.write_text(path.read_text().replace('paths = ["t.txt"]', 'manifest = "files.csv"'))

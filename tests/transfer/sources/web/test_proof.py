@@ -194,7 +194,7 @@ def test_files_that_fail_while_they_are_listed_cost_themselves_alone(pulled, arr
     with tiny_server(MANY, respond=fail) as tiny:
         answer = pulled(tiny, paths_of(tiny), patience_s=20.0)
     assert whys(answer).keys() == FAILURES.keys()
-    assert all("while the server answered for others" in why for why in whys(answer).values())
+    assert all("while the server answered for other files" in why for why in whys(answer).values())
     assert "reset" in whys(answer)[NAMES[19]]
     assert "500" in whys(answer)[NAMES[3]]
     assert arrived() == GOOD
@@ -206,7 +206,9 @@ def test_files_that_fail_while_they_come_cost_themselves_alone(pulled, arrived, 
         entry = {"url": tiny.url, "manifest": manifest(tmp_path, MANY)}
         answer = pulled(tiny, entry, patience_s=20.0, connections=1)
         assert whys(answer).keys() == FAILURES.keys()
-        assert all("while the server answered for others" in why for why in whys(answer).values())
+        assert all(
+            "while the server answered for other files" in why for why in whys(answer).values()
+        )
         assert arrived() == GOOD
         tiny.respond = None
         assert pulled(tiny, entry).complete
@@ -218,7 +220,9 @@ def test_a_server_that_is_away_is_no_files_fault(pulled, arrived):
     with tiny_server(MANY, respond=lambda *_: RESET) as tiny:
         answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
         assert whys(answer).keys() == MANY.keys()
-        assert not any("the server answered for others" in why for why in whys(answer).values())
+        assert not any(
+            "the server answered for other files" in why for why in whys(answer).values()
+        )
         assert arrived() == {}
         tiny.respond = None
         assert pulled(tiny, paths_of(tiny)).complete
@@ -369,7 +373,7 @@ def test_what_is_stored_packed_is_proved_by_its_hash_and_named_without(pulled, a
     files = {"a.gz": PACKED}
     with tiny_server(files, respond=stored_packed) as tiny:
         why = whys(pulled(tiny, paths_of(tiny)))["a.gz"]
-        assert "it is stored so; give the bytes and the sha256 of what is stored" in why
+        assert "it is stored that way; give the bytes and the sha256 of what is stored" in why
         answer = pulled(tiny, {"url": tiny.url, "manifest": manifest(tmp_path, files)})
     assert answer.complete, answer.missing
     assert arrived() == files

@@ -28,7 +28,7 @@ def test_every_file_arrives_and_it_is_said_what_was_verified(pulled, arrived):
     assert arrived() == FILES
     (assurance,) = answer.assurances
     assert (assurance.tagged_files, assurance.hashed_files, assurance.unsure_files) == (2, 0, 0)
-    assert "anybody between" in assurance.text
+    assert "anyone on the way" in assurance.text
 
 
 def test_without_a_strong_tag_changes_cannot_be_excluded(pulled):

@@ -97,7 +97,7 @@ def test_who_asks_to_wait_for_longer_than_patience_is_named_with_both_numbers(pu
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
         assert re.search(r"wait (30|29|28|27) s( more \(Retry-After\), and|;) patience_s is 1", why)
-        assert "write a longer patience_s" in why
+        assert "set a longer patience_s" in why
 
 
 def test_who_asks_for_longer_before_anything_is_listed_is_named_so_too(pulled):

@@ -389,7 +389,7 @@ class WebCore:
         if self._n_parts >= MOST_PARTS:
             why = (
                 f"the server sends {self._taken // self._n_parts} bytes at a time, where "
-                f"{asked.n_bytes} were asked for; write a smaller piece_bytes in [limits]"
+                f"{asked.n_bytes} were asked for; set a smaller piece_bytes in [limits]"
             )
             return [*gone, self._refused(why)]
         assert self._target is not None

@@ -209,13 +209,13 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
         return FileAnswer(Worth.CHANGED, f"the server does not have these bytes ({head.status})")
     # A known hash shows every change; nodes of a farm may call the same bytes by other names.
     if asked.version.sha256 is None and asked.version.is_other(head.version):
-        why = "the server has another version by now"
+        why = "the server has another version now"
         return FileAnswer(Worth.CHANGED, why, version=head.version)
     total, found = _total(head), content_range(head)
     if found and found.last is not None and total is not None and found.last >= total:
         return _unfit(asked, head)  # a part that ends behind the whole is of nothing
     if total not in (None, asked.file_bytes):
-        return FileAnswer(Worth.CHANGED, f"it has {total} bytes by now, not {asked.file_bytes}")
+        return FileAnswer(Worth.CHANGED, f"it has {total} bytes now, not {asked.file_bytes}")
     if head.status == 200:
         return _by_whole_file(asked, head)
     last = asked.offset_bytes + asked.n_bytes - 1
@@ -238,7 +238,7 @@ def _by_whole_file(asked: AskRange, head: Head) -> FileAnswer:
         return FileAnswer(Worth.GOOD, "", asked.n_bytes)
     version = asked.version
     if version.sha256 is None and version.strong_etag is not None and head.version.etag is None:
-        return FileAnswer(Worth.CHANGED, "the server has another version by now")
+        return FileAnswer(Worth.CHANGED, "the server has another version now")
     return FileAnswer(Worth.REFUSED, f"the server {NO_RANGES}")
 
 

@@ -181,7 +181,7 @@ class Claims:
         if key is not None and found.names[key] > 1 and key in found.signs:
             sign = found.signs[key]
             return (
-                f"no file? The server has one and the same {sign.what}{sign.where} for "
+                f"not a file? The server has one and the same {sign.what}{sign.where} for "
                 f"{found.names[key]} files{sign.says}; {sign.remedy}. If these are the files, "
                 f"{_BY_MANIFEST}"
             )

@@ -17,7 +17,7 @@ class Worth(Enum):
     """Worth of a response."""
 
     GOOD = "good"
-    CHANGED = "changed"  # the server has another version by now
+    CHANGED = "changed"  # the server has another version now
     GONE = "gone"
     REFUSED = "refused"  # it will not give this file: to ask again is of no use
     LATER = "later"  # it failed, and others do not: let them come first

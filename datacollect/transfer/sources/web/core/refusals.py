@@ -79,8 +79,8 @@ def encoded(head: Head, encoding: str) -> str:
     if etag.startswith("W/") or "accept-encoding" in vary or head.length is None:
         return f"{how}: it compresses what it sends; turn compression off for these files"
     return (
-        f"{how}: it is stored so; give the bytes and the sha256 of what is stored in a manifest, "
-        "which prove it"
+        f"{how}: it is stored that way; give the bytes and the sha256 of what is stored in a "
+        "manifest, which prove it"
     )
 
 
@@ -88,7 +88,7 @@ def endless_head(most_bytes: int) -> str:
     """Say that the head of an answer is longer than any that is meant."""
     return (
         f"the head of the server's response is longer than {most_bytes:,} bytes, as of no web "
-        "server; look at what stands between (a proxy, a page of errors)"
+        "server; check what stands between (a proxy, an error page)"
     )
 
 

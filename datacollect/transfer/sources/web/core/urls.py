@@ -83,7 +83,7 @@ def target_of(url: str) -> Target:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ProblemError(f"{rule}, got what is none") from None
+        raise ProblemError(f"{rule}, got something else") from None
     if parts.scheme not in PORTS or not host or not re.fullmatch(r"[!-~]+", host):
         raise ProblemError(f"{rule}, got {parts.scheme[:10] or 'no scheme'}://{host or ''}")
     if parts.fragment or len(url) > LONGEST_URL:
