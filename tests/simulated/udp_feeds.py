@@ -114,7 +114,7 @@ class World:
 
     def make(self) -> None:
         number = self.sending.made
-        self.sending.make(self.message(number), self.now_s, int(self.now_s * 1e9))
+        self.sending.make([self.message(number)], self.now_s, int(self.now_s * 1e9))
         self.leave()
 
     def leave(self) -> None:

@@ -21,22 +21,22 @@ USUAL_MESSAGE_BYTES = USUAL_BYTES - MOST_IP_BYTES - HEAD.size
 MOST_MESSAGE_BYTES = LONGEST_BYTES - MOST_IP_BYTES - HEAD.size
 
 
-class Head(NamedTuple):
-    """What lies before a message.
+class Heads(NamedTuple):
+    """What lies before the messages of packets that came together, each a value for each packet.
 
     Attributes
     ----------
-    nonce : bytes
-    message, packet : int
+    nonces : tuple of bytes
+    messages, packets : tuple of int
         Numbers, from 0 on: of all made, and of all sent.
-    made_ns : int
-        By the receiver's clock that is never set, as far as the sender knows it.
+    made_ns : tuple of int
+        By the sender's clock that is never set.
     """
 
-    nonce: bytes
-    message: int
-    packet: int
-    made_ns: int
+    nonces: tuple[bytes, ...]
+    messages: tuple[int, ...]
+    packets: tuple[int, ...]
+    made_ns: tuple[int, ...]
 
 
 def raw_nonce(nonce: str) -> bytes:
@@ -48,24 +48,25 @@ def raw_nonce(nonce: str) -> bytes:
     return base64.b64decode(nonce)
 
 
-@lru_cache(maxsize=16)
-def _spaced(segment_bytes: int) -> struct.Struct:
-    return struct.Struct(f"{HEAD.format}{segment_bytes - HEAD.size}x")
+@lru_cache(maxsize=256)
+def _spaced(segment_bytes: int, n: int, last_bytes: int) -> struct.Struct:
+    """Return where the heads are in `n` packets, of which the last may be shorter."""
+    whole, last = (f"16sQQQ{size - HEAD.size}x" for size in (segment_bytes, last_bytes))
+    return struct.Struct("!" + whole * (n - 1) + last)
 
 
-def heads_of(data: memoryview, segment_bytes: int) -> list[Head]:
+def heads_of(data: memoryview, segment_bytes: int) -> Heads:
     """Return the heads of the packets that came together, each of so many bytes but the last.
 
-    What is too short for a head has none.
+    Of what is too short for a head there are none.
 
     >>> two = HEAD.pack(bytes(16), 1, 1, 7) + b"abc" + HEAD.pack(bytes(16), 2, 2, 8) + b"d"
-    >>> [head.message for head in heads_of(memoryview(two), HEAD.size + 3)]
-    [1, 2]
+    >>> heads_of(memoryview(two), HEAD.size + 3).messages
+    (1, 2)
     """
-    if segment_bytes < HEAD.size:
-        return []
-    whole = len(data) // segment_bytes * segment_bytes
-    heads = [*map(Head._make, _spaced(segment_bytes).iter_unpack(data[:whole]))]
-    if len(data) - whole >= HEAD.size:
-        heads.append(Head._make(HEAD.unpack_from(data, whole)))
-    return heads
+    n = -(-len(data) // segment_bytes) if segment_bytes else 0
+    last_bytes = len(data) - (n - 1) * segment_bytes
+    if not n or segment_bytes < HEAD.size or last_bytes < HEAD.size:
+        return Heads((), (), (), ())
+    flat = _spaced(segment_bytes, n, last_bytes).unpack(data)
+    return Heads(flat[0::4], flat[1::4], flat[2::4], flat[3::4])

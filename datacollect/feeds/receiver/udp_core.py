@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,9 @@ from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
 from datacollect.feeds.udp.receiving import Receiving
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Head
+    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
     from datacollect.feeds.udp.receiving import Place, UdpTerms
@@ -56,30 +55,28 @@ class UdpReceiverCore(ReceiverCore):
         self.greetings: list[int] = []
         self.end_bytes: int | None = None
         self._n_twice_before = report.counts.duplicates
-        # When a message was made, less when it came, ns: of those that were not counted yet.
-        self._ages_ns: list[tuple[int, int]] = []
+        # When messages came, and when each was made, ns: of those that were not counted yet.
+        self._ages_ns: list[tuple[int, tuple[int, ...]]] = []
 
     # Packets -------------------------------------------------------------------------------------
 
-    def packets(
-        self, now_ns: int, heads: Sequence[Head], last_bytes: int, n_host: int
-    ) -> list[Place]:
+    def packets(self, now_ns: int, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
         """Take packets that have come together; return where those that are new go."""
         receiving = self.receiving
         receiving.n_host = max(receiving.n_host, n_host)
-        if heads[0].message >= FIRST_GREETING:
+        if heads.messages[0] >= FIRST_GREETING:
             self._greet(heads)
             return []
         places = receiving.take(now_ns / 1e9, heads, last_bytes)
-        for place in places:
-            made = [head[3] for head in heads[place.at : place.at + place.n]]
-            self._ages_ns += [(now_ns, made_ns) for made_ns in made]
+        self._ages_ns += [
+            (now_ns, heads.made_ns[place.at : place.at + place.n]) for place in places
+        ]
         return places
 
-    def _greet(self, heads: Sequence[Head]) -> None:
-        for head in heads:
-            if head.nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
-                self.greetings.append(head.message)
+    def _greet(self, heads: Heads) -> None:
+        for nonce, number in zip(heads.nonces, heads.messages, strict=True):
+            if nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
+                self.greetings.append(number)
             else:
                 self.receiving.n_foreign += 1
 
@@ -99,8 +96,10 @@ class UdpReceiverCore(ReceiverCore):
         ages_ns, self._ages_ns = self._ages_ns, []
         if not ages_ns or self._ahead_ns is None:
             return
-        came, made = np.array(ages_ns, np.uint64).astype(np.int64).T
-        delays_s = (came - made - self._ahead_ns) / 1e9
+        came = np.repeat([at_ns for at_ns, _ in ages_ns], [len(made) for _, made in ages_ns])
+        made = np.fromiter(chain.from_iterable(made for _, made in ages_ns), np.uint64)
+        # Whoever sends says when: of what is absurd the sum may be, too, and no more.
+        delays_s = (came - made.astype(np.int64) - self._ahead_ns) / 1e9
         self.report.delays.add_all(delays_s)
         least_s = self.report.delays.least_s
         self.report.counts.late += int((delays_s > least_s + self._late_after_s).sum())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from datacollect.feeds.formats.packets import Head
+    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.udp.receiving import Place
 
 # What may be read and not be written yet: 32 MB.
@@ -76,7 +76,7 @@ class PacketThreads:
         self,
         address: tuple[str, int],
         message_bytes: int,
-        take: Callable[[Sequence[Head], int, int], Sequence[Place]],
+        take: Callable[[Heads, int, int], Sequence[Place]],
         write: Callable[[Write], None],
     ) -> None:
         self._message_bytes, self._take, self._write = message_bytes, take, write
@@ -159,10 +159,11 @@ class PacketThreads:
             # Of a packet, as where its check sum is wrong; the next one may be well.
             return None
         heads = heads_of(memoryview(buffer)[: got.n_bytes], got.segment_bytes)
-        if not heads:
+        n = len(heads.messages)
+        if not n:
             return False
-        last_bytes = got.n_bytes - (len(heads) - 1) * got.segment_bytes - HEAD.size
-        if len(heads) > 1 and got.segment_bytes != HEAD.size + self._message_bytes:
+        last_bytes = got.n_bytes - (n - 1) * got.segment_bytes - HEAD.size
+        if n > 1 and got.segment_bytes != HEAD.size + self._message_bytes:
             return False
         places = self._take(heads, last_bytes, got.n_overflows)
         if not places or self.failure is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Head
+    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.receiver.kept_feed import KeptFeed
     from datacollect.feeds.udp.receiving import Place
 
@@ -220,7 +220,7 @@ class UdpTaking:
         self._reporter = threading.Thread(target=self._report_all, name="feed report", daemon=True)
         self._reporter.start()
 
-    def _take_packets(self, heads: Sequence[Head], last_bytes: int, n_host: int) -> list[Place]:
+    def _take_packets(self, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
         assert self._core is not None
         with self._lock:
             return self._core.packets(self._clock.now_ns(), heads, last_bytes, n_host)

@@ -193,8 +193,8 @@ class UdpFeed:
             raise self._stopped(str(self._failure))
         with self._lock:
             made_ns = self._clock.now_ns()
-            for at in range(0, stop, size):
-                self._core.make(data[at : at + size], now_s, made_ns)
+            messages = [data[at : at + size] for at in range(0, stop, size)]
+            self._core.make(messages, now_s, made_ns)
             behind_s, ended = self._core.behind_s(now_s), self._core.ended
         self._tail = data[stop:]
         if self._is_idle:
@@ -279,7 +279,7 @@ class UdpFeed:
             return
         if self._tail:
             with self._lock:
-                self._core.make(self._tail, self._now_s(), self._clock.now_ns())
+                self._core.make([self._tail], self._now_s(), self._clock.now_ns())
             self._tail = b""
         self._is_ended.set()
         self._made.set()

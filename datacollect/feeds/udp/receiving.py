@@ -15,9 +15,7 @@ from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.ring import Ring, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from datacollect.feeds.formats.packets import Head
+    from datacollect.feeds.formats.packets import Heads
 
 # Beside what may be caught up: a second's worth, for clocks and queues.
 AT_ONCE_S = 1.0
@@ -128,66 +126,53 @@ class Receiving:
         """Messages that have come twice."""
         return self._messages.n_twice
 
-    def take(self, now_s: float, heads: Sequence[Head], last_bytes: int) -> list[Place]:
+    def take(self, now_s: float, heads: Heads, last_bytes: int) -> list[Place]:
         """Take packets that came together; return where those that are new go.
 
         Parameters
         ----------
         now_s : float
-        heads : sequence of Head
+        heads : Heads
         last_bytes : int
             Size of the last packet's message; those before it have the feed's.
         """
-        n = len(heads)
+        n = len(heads.messages)
         if not n or last_bytes > self.feed.message_bytes or not last_bytes:
             self.n_foreign += n
             return []
-        first = heads[0]
+        message, packet = heads.messages[0], heads.packets[0]
         if (
             last_bytes == self.feed.message_bytes
-            and first.message + n <= self._most(now_s)
-            and self._is_run(heads, first)
-            and first.packet + n <= self._most_packets(now_s)
+            and heads.messages == tuple(range(message, message + n))
+            and heads.packets == tuple(range(packet, packet + n))
+            and heads.nonces.count(self.feed.nonce) == n
+            and message + n <= self._most()
+            and packet + n <= self._most_packets(now_s)
         ):
             # All of one quantum, and nothing left out: what nearly always happens.
-            self._packets.take(first.packet, n)
-            return self._places(0, first.message, n)
+            self._packets.take(packet, n)
+            return self._places(0, message, n)
         found: list[Place] = []
-        for at, head in enumerate(heads):
-            is_last = at == n - 1 and last_bytes < self.feed.message_bytes
-            if self._may(now_s, head, last_bytes if is_last else None):
-                self._packets.take(head.packet, 1)
-                found += self._places(at, head.message, 1)
+        for at, (nonce, message, packet) in enumerate(zip(*heads[:3], strict=True)):
+            is_short = at == n - 1 and last_bytes < self.feed.message_bytes
+            if nonce != self.feed.nonce:
+                self.n_foreign += 1
+            elif message >= self._most() or packet >= self._most_packets(now_s):
+                self.n_excess += 1
+            elif is_short and not self._may_be_last(message, last_bytes):
+                self.n_foreign += 1
+            else:
+                self._packets.take(packet, 1)
+                found += self._places(at, message, 1)
         return _joined(found)
 
-    def _is_run(self, heads: Sequence[Head], first: Head) -> bool:
-        nonce, message, packet = self.feed.nonce, first.message, first.packet
-        return all(
-            head[0] == nonce and head[1] == message + i and head[2] == packet + i
-            for i, head in enumerate(heads)
-        )
+    def _may_be_last(self, message: int, short_bytes: int) -> bool:
+        """Whether a message that is shorter may be the last: nothing comes after it."""
+        if self._last is None and message >= self._messages.next:
+            self._last, self.last_bytes = message, short_bytes
+        return (message, short_bytes) == (self._last, self.last_bytes)
 
-    def _may(self, now_s: float, head: Head, short_bytes: int | None) -> bool:
-        """Whether a packet may be one of the feed."""
-        if head.nonce != self.feed.nonce:
-            self.n_foreign += 1
-            return False
-        if head.message >= self._most(now_s) or head.packet >= self._most_packets(now_s):
-            self.n_excess += 1
-            return False
-        if short_bytes is not None and self._last is None:
-            # Nothing comes after a message that is shorter.
-            if head.message >= self._messages.next:
-                self._last, self.last_bytes = head.message, short_bytes
-                return True
-        elif short_bytes is None:
-            return True
-        if head.message == self._last and short_bytes == self.last_bytes:
-            return True  # comes twice
-        self.n_foreign += 1
-        return False
-
-    def _most(self, now_s: float) -> int:
+    def _most(self) -> int:
         """Return how many messages there may be."""
         return self.feed.most_messages if self._last is None else self._last + 1
 

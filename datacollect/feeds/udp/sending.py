@@ -13,6 +13,8 @@ from datacollect.feeds.udp.guard import Guard, GuardLimits, Phase
 from datacollect.feeds.udp.pacing import Pacing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.feeds.formats.udp_settings import UdpSettings
     from datacollect.feeds.udp.reports import ReceiverReport
 
@@ -95,7 +97,7 @@ class Sending:
         assert when_full in (STOP, DROP_NEW, DROP_OLD)
         self._settings, self._per_s = settings, packets_per_s
         self._most_waiting, self._when_full = most_waiting, when_full
-        self._drop_set = drop_set(settings.drop_set, settings.drop, settings.seed)
+        self._drops = drop_set(settings.drop_set, settings.drop, settings.seed).drops
         self._waiting: deque[Waiting] = deque()
         self.made = self.made_bytes = self.n_sent = self.n_odd_reports = 0
         # Packets of connections before this one.
@@ -164,28 +166,28 @@ class Sending:
         self._report: ReceiverReport | None = None
         self._look_at_s = now_s
 
-    def make(self, data: bytes, now_s: float, made_ns: int) -> None:
-        """Take the next message that a source makes; never waits.
+    def make(self, messages: Sequence[bytes], now_s: float, made_ns: int) -> None:
+        """Take the next messages that a source makes; never waits.
 
-        Where the feed has ended, `ended` says why; the message counts as made all the same.
+        Where the feed has ended, `ended` says why; they count as made all the same.
         """
-        number = self.made
-        self.made += 1
-        self.made_bytes += len(data)
-        is_left_out = self._drop_set.drops()
         self.look(now_s)
-        if is_left_out:
-            self.not_sent.on_purpose += 1
-        elif self.ended is not None or self.phase is Phase.DROPPING:
-            self.not_sent.by_guard += 1
-        elif not self._is_open:
-            self.not_sent.unreachable += 1
-        elif self._has_room():
-            self._waiting.append(Waiting(number, now_s, made_ns, data))
+        for data in messages:
+            number = self.made
+            self.made += 1
+            self.made_bytes += len(data)
+            # The set counts all that is made.
+            if self._drops():
+                self.not_sent.on_purpose += 1
+            elif self.ended is not None or self.phase is Phase.DROPPING:
+                self.not_sent.by_guard += 1
+            elif not self._is_open:
+                self.not_sent.unreachable += 1
+            elif len(self._waiting) < self._most_waiting or self._has_room():
+                self._waiting.append(Waiting(number, now_s, made_ns, data))
 
     def _has_room(self) -> bool:
-        if len(self._waiting) < self._most_waiting:
-            return True
+        """Make room, if that is what is to be done."""
         self.not_sent.full += 1
         if self._when_full == DROP_OLD:
             self._waiting.popleft()
