@@ -127,7 +127,8 @@ class SenderCore:
         if rest and self._when_full == DROP_OLD and self._make_room(len(rest)):
             fitting = self._fitting(rest)
             left = rest[:-fitting] if fitting else rest
-            self._lose(left, tail)
+            # What comes behind all of them does not come behind these.
+            self._lose(left, b"" if fitting else tail)
             if fitting and not self._add(rest[-fitting:], tail, now_ns):
                 self._lose(rest[-fitting:], tail)
         elif rest:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # What is sent at once, while it is asked whether the connection takes more.
 STEP_BYTES = 64 * 1024
+# So long a feed waits for its first connection before it goes on without.
+FIRST_WAIT_S = 3.0
 # Between two tries to connect: at first, and at last.
 FIRST_AGAIN_S, LAST_AGAIN_S = 0.5, 10.0
 # So often clocks are compared, and the sender's counts are told.
@@ -122,13 +124,20 @@ class Feed:
         # What goes on with what another process has kept, and whether that had come to its end.
         self.goes_on_at_bytes = self._core.taken_bytes
         self.had_ended = self._core.is_ended
+        self._tried, self._was_connected = threading.Event(), False
+        self._thread = threading.Thread(target=self._run, daemon=True)
         try:
-            link = self._first_link()
-            self._thread = threading.Thread(target=self._run, args=(link,), daemon=True)
             self._thread.start()
+            # What is wrong with files shows at once; who is far away is not waited for.
+            self._tried.wait(FIRST_WAIT_S)
+            if self._failure is not None:
+                raise self._failure
         except BaseException:
-            self._store.close(is_done=False)
-            os.close(self._wake_fd)
+            self._is_stopped = True
+            self._wake()
+            if self._thread.is_alive():
+                self._thread.join()
+            self._let_go()
             raise
 
     @property
@@ -289,15 +298,6 @@ class Feed:
 
     # The thread of the connection ------------------------------------------------------------
 
-    def _first_link(self) -> Link | None:
-        """Connect once while the caller waits: what is wrong with files shows here."""
-        try:
-            return self._connected()
-        except (InfeasibleError, TransferError) as error:
-            self._require_again(error)
-            self._tell(f"not connected yet, and goes on trying: {error}")
-            return None
-
     def _connected(self) -> Link:
         """Connect, and agree on where to go on.
 
@@ -332,63 +332,68 @@ class Feed:
         link.send(hello.line())
         until_s = time.monotonic() + SILENT_S
         while True:
-            for tree in link.move():
-                self._hear_end(tree)
+            first, *others = link.move() or [None]
+            if first is not None:
+                self._hear_end(first)
                 if self.report is not None:
                     return
-                welcome = welcome_of(tree)
+                welcome = welcome_of(first)
                 with self._lock:
                     self._core.connected(welcome.next, welcome.written)
                 self._tell_clock(link, begun_ns, welcome.at_ns)
                 self._moved_s = time.monotonic()
                 self._tell(f"connected\n{link.granted}")
+                for tree in others:
+                    self._hear(link, tree)
                 return
             left_s = until_s - time.monotonic()
             if left_s <= 0 or self._is_stopped:
                 raise TransferError(f"{feed.to.name}: no answer in time")
             link.wait(left_s, sending=not link.can_take_more)
 
-    def _run(self, link: Link | None) -> None:
+    def _run(self) -> None:
         """Send until all is written there, connecting again where that breaks."""
         again_s = FIRST_AGAIN_S
-        while not self._is_over:
-            try:
-                if link is None:
-                    link = self._connected()
-                    with self._lock:
-                        self._core.counts.reconnections += 1
-                again_s = FIRST_AGAIN_S
-                self._talk(link)
-            except (InfeasibleError, TransferError) as error:
-                if link is not None:
-                    link.close()
-                link = None
+        try:
+            while not self._is_over:
+                begun_s = time.monotonic()
                 try:
-                    self._require_again(error)
-                except DatacollectError as final:
-                    self._failure = final
-                    return
-                self._tell(f"{self.file.to.name}: {error}; it is connected to again")
+                    self._send_over(self._connected())
+                except (InfeasibleError, TransferError) as error:
+                    if isinstance(error, FrameError):  # to come again is of no use
+                        raise ProblemError(f"{self.file.name}: {error}") from error
+                    self._tell(f"{_how_it_is(self._was_connected)}: {error}")
+                self._tried.set()
+                if time.monotonic() - begun_s > LAST_AGAIN_S:  # it was of use
+                    again_s = FIRST_AGAIN_S
                 self._wait_before_again(again_s)
                 again_s = min(again_s * 2, LAST_AGAIN_S)
-            except DatacollectError as error:
-                self._failure = error
-                break
-        if link is not None:
+        except DatacollectError as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001 - whoever writes is told, whatever it is
+            self._failure = TransferError(f"{self.file.name}: {type(error).__name__}: {error}")
+        finally:
+            self._tried.set()
+
+    def _send_over(self, link: Link) -> None:
+        """Send over a connection until it breaks, or all is there."""
+        if self._was_connected:
+            with self._lock:
+                self._core.counts.reconnections += 1
+        self._was_connected = True
+        self._tried.set()
+        try:
+            self._talk(link)
+        finally:
             link.close()
 
     @property
     def _is_over(self) -> bool:
         return self._is_stopped or self.report is not None
 
-    def _require_again(self, error: DatacollectError) -> None:
-        """Raise where to come again is of no use."""
-        if isinstance(error, FrameError):
-            raise ProblemError(f"{self.file.name}: {error}") from error
-
     def _wait_before_again(self, wait_s: float) -> None:
         until_s = time.monotonic() + wait_s
-        while not self._is_stopped and time.monotonic() < until_s:
+        while not self._is_over and time.monotonic() < until_s:
             time.sleep(min(LOOK_S, wait_s))
 
     def _talk(self, link: Link) -> None:
@@ -482,6 +487,10 @@ def _store(feed: FeedFile) -> Store:
     from datacollect.feeds.sender.spill import Spill
 
     return Spill(feed.spill, feed.name, feed.message_bytes)
+
+
+def _how_it_is(was_connected: bool) -> str:
+    return "connecting again" if was_connected else "not connected yet, and goes on trying"
 
 
 def _whole(tree: dict[str, Any], name: str) -> int:

@@ -20,7 +20,7 @@ from datacollect.transfer.tunnel.hops import Hops, hops_of
 from datacollect.transfer.tunnel.opening import RouteChoice, TunnelOpener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from datacollect.feeds.formats.feed_file import FeedFile
@@ -107,14 +107,15 @@ class Link:
         self._stream.write(data)
         self._sealed = memoryview(bytes(self._sealed) + self._stream.to_send())
 
-    def move(self) -> Iterator[dict[str, Any]]:
-        """Send what can be sent now, and yield what the receiver says.
+    def move(self) -> list[dict[str, Any]]:
+        """Send what can be sent now; return what the receiver says.
 
         Raises
         ------
         TransferError
             The connection has ended.
         """
+        heard: list[dict[str, Any]] = []
         try:
             self._push()
             with suppress(BlockingIOError):
@@ -123,13 +124,14 @@ class Link:
                     raise TransferError("the connection has ended")
                 self._stream.feed(data)
             while n_bytes := self._stream.read_into(self._block):
-                yield from self._lines.take(bytes(self._block[:n_bytes]))
+                heard += self._lines.take(bytes(self._block[:n_bytes]))
         except ssl.SSLError as error:
             raise TransferError(f"TLS failed: {error.reason or error}") from None
         except OSError as error:
             raise TransferError(f"the connection failed: {error.strerror or error}") from None
-        if self._stream.is_ended:
+        if self._stream.is_ended and not heard:
             raise TransferError("the connection has ended")
+        return heard
 
     def wait(self, within_s: float, *, sending: bool) -> None:
         """Wait until something can be done, or somebody wakes it.
