@@ -79,7 +79,7 @@ def send(
     ...         behind_s = out.write(block)
     >>> dc.feeds.send("nowhere.toml")
     Traceback (most recent call last):
-    datacollect.errors.ProblemError: nowhere.toml: no such file; the documentation has one under...
+    datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
     if isinstance(feed, (str, os.PathLike)):
         feed = FeedFile.from_file(feed)
