@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated simulated-feeds misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -144,6 +144,9 @@ EXPLORE_FOLDER ?= explore
 explore: $(VENV)/.installed-test ## random cases of all families, other ones each time; hours, goes on
 	nice $(BIN)/python tests/explore/run.py --folder $(EXPLORE_FOLDER) $(EXPLORE) \
 	    --table docs/exploring_table.md
+
+simulated-feeds: $(VENV)/.installed-test ## 10 000 feeds in a world where their ends are killed and disks are full
+	nice $(BIN)/python tests/feeds/many_worlds.py 10000
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))

@@ -8,9 +8,10 @@ brings the same by entry points, see `datacollect.files.registry`.
 from __future__ import annotations
 
 _BISTRO, _MEASURING = "datacollect.bistro", "datacollect.measuring"
+_FEEDS = "datacollect.feeds"
 
 # What each needs beside the package: an extra of `setup.cfg`.
-EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
+EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure", _FEEDS: "feeds"}
 
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
@@ -48,8 +49,15 @@ LISTED_HOST_COMMANDS = {
     "calibrate": "Measure what bytes cost this machine, into a profile.",
 }
 HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
-# Behind ``datacollect feed``: what carries feeds. None of ours yet.
-FEED_COMMANDS: dict[str, str] = {}
+# Behind ``datacollect feed``: what carries feeds.
+LISTED_FEED_COMMANDS = {
+    "send": "Bring what a source makes to another host while it is made; say what is missing.",
+    "run": "Send several feeds together, each as `feed send` does; a line for each.",
+}
+FEED_COMMANDS = {
+    "send": f"{_FEEDS}.commands.send:SEND_COMMAND",
+    "run": f"{_FEEDS}.commands.run:RUN_COMMAND",
+}
 
 # Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
 # `datacollect.transfer.agent.handlers`.
@@ -57,15 +65,20 @@ AGENT_TABLES = {
     "accept": f"{_BISTRO}.upload_server.table:ACCEPT_TABLE",
     "front": f"{_BISTRO}.one_host.front_table:FRONT_TABLE",
     "measure": f"{_MEASURING}.agent.table:MEASURE_TABLE",
+    "feed": f"{_FEEDS}.receiver.table:FEED_TABLE",
 }
 AGENT_HANDLERS = {
     "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
     "front": f"{_BISTRO}.one_host.front:FRONT_HANDLERS",
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
+    "feed": f"{_FEEDS}.receiver.service:FEED_HANDLERS",
 }
 
 # Live pages: `datacollect.pictures.live_views`.
-LIVE_VIEWS = {"measurements": f"{_MEASURING}.page.watch:WATCH_VIEW"}
+LIVE_VIEWS = {
+    "measurements": f"{_MEASURING}.page.watch:WATCH_VIEW",
+    "feeds": f"{_FEEDS}.page.feeds_page:FEEDS_VIEW",
+}
 
 # What `datacollect doctor` looks at: `datacollect.transfer.doctor.checks`.
 DOCTOR_CHECKS = {"tests between hosts": f"{_MEASURING}.agent.doctor:TESTS_CHECK"}
@@ -76,6 +89,8 @@ FILES = {
     "service": f"{_BISTRO}.http.config_fields:SERVICE_KIND",
     "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
     "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
+    "feed": f"{_FEEDS}.formats.feed_file:FEED_KIND",
+    "feeds": f"{_FEEDS}.formats.feeds_file:FEEDS_KIND",
     "smtp": f"{_BISTRO}.http.config_fields:SMTP_KIND",
     "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
 }
@@ -87,6 +102,7 @@ KEY_FORMS = {"witness": f"{_BISTRO}.formats.log.checkpoints:WITNESS_KEY_FORM"}
 NAMES = {
     "audit_event": f"{_BISTRO}.auditor.audit_event:audit_event",
     "bistro": _BISTRO,
+    "feeds": _FEEDS,
     "measure_cycle": f"{_MEASURING}.cycle.measure_cycle:measure_cycle",
     "upload": f"{_BISTRO}.person.upload:upload",
     "verify_receipt": f"{_BISTRO}.person.verify_receipt:verify_receipt",

@@ -53,11 +53,11 @@ def test_modules_are_called_after_what_they_hold():
 
 def test_the_core_names_wings_in_one_place():
     """Also in texts and strings, which the linter of imports does not read."""
-    named = re.compile(r"datacollect\.(bistro|measuring)\b")
+    named = re.compile(r"datacollect\.(bistro|feeds|measuring)\b")
     naming = {
         module
         for module, source in read_modules().items()
-        if module.partition(".")[0] not in ("bistro", "measuring") and named.search(source)
+        if module.partition(".")[0] not in ("bistro", "feeds", "measuring") and named.search(source)
     }
     assert naming == NAMING_WINGS
 
@@ -67,7 +67,12 @@ def test_each_room_has_a_storey():
     contracts = [CONFIG[name] for name in CONFIG.sections() if name.startswith("importlinter:")]
     layers = [each for each in contracts if each["type"] == "layers"]
     found = {each["containers"] for each in layers if each.get("exhaustive") == "True"}
-    assert {"datacollect", "datacollect.bistro", "datacollect.measuring"} <= found
+    assert {
+        "datacollect",
+        "datacollect.bistro",
+        "datacollect.feeds",
+        "datacollect.measuring",
+    } <= found
 
 
 @pytest.mark.slow
@@ -91,4 +96,13 @@ def _canonical(requirement: str) -> str:
 
 def test_all_folders_are_read():
     rooms = {name.partition(".")[0] for name in read_modules()}
-    assert {"flow", "methods", "solvers", "topologies", "examples", "bistro", "measuring"} <= rooms
+    assert {
+        "flow",
+        "methods",
+        "solvers",
+        "topologies",
+        "examples",
+        "bistro",
+        "feeds",
+        "measuring",
+    } <= rooms

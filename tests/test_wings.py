@@ -14,7 +14,7 @@ from instances.agents import KEY, write_agent
 from instances.measuring import measure_table
 
 from datacollect import agent_alone, wings
-from datacollect.commands.brought import COMMANDS
+from datacollect.commands.brought import COMMANDS, FEED_COMMANDS
 from datacollect.commands.host import BROUGHT as HOST_COMMANDS
 from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measuring.agent.handlers import MEASURE_HANDLERS
@@ -32,7 +32,7 @@ import sys
 
 class Hidden:
     def find_spec(self, name, path=None, target=None):
-        if name.startswith(("datacollect.bistro", "datacollect.measuring")):
+        if name.startswith(("datacollect.bistro", "datacollect.feeds", "datacollect.measuring")):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
@@ -98,11 +98,13 @@ def test_the_core_pulls_from_an_agent_of_the_core(tmp_path):
         (("host", "calibrate", "-o", "x"), "command 'calibrate'", "measure"),
         (("agent", "accept.toml"), "table of agents' files 'accept'", "bistro"),
         (("agent", "measure.toml"), "table of agents' files 'measure'", "measure"),
+        (("agent", "feed.toml"), "table of agents' files 'feed'", "feeds"),
+        (("feed", "send", "scan7.toml", "--json"), "command of feed 'send'", "feeds"),
     ],
 )
 def test_what_a_wing_brings_names_the_whole_package(tmp_path, arguments, what, extra):
     write_private_key(tmp_path / "key", KEY)
-    for table in ("accept", "measure"):
+    for table in ("accept", "feed", "measure"):
         write_agent(tmp_path, table, serve="data", more=f"[{table}]")
     assert needed(bare(*arguments, cwd=tmp_path)) == (what, extra)
 
@@ -118,8 +120,8 @@ def test_the_schema_of_agents_is_that_of_the_core():
     assert done.returncode == 0
     properties = json.loads(done.stdout)["properties"]
     assert "serve" in properties
-    assert not {"accept", "front", "measure"} & properties.keys()
-    assert done.stderr.count("needs the whole package") == 3
+    assert not {"accept", "feed", "front", "measure"} & properties.keys()
+    assert done.stderr.count("needs the whole package") == 4
 
 
 # What the core knows of wings is so -------------------------------------------------------------
@@ -140,8 +142,28 @@ def test_the_group_host_lists_commands_of_wings_as_they_describe_themselves():
         assert HOST_COMMANDS.get(name).command.__doc__.partition("\n")[0] == text
 
 
+def test_the_group_feed_lists_commands_of_wings_as_they_describe_themselves():
+    assert wings.LISTED_FEED_COMMANDS.keys() == FEED_COMMANDS.own.keys()
+    for name, text in wings.LISTED_FEED_COMMANDS.items():
+        assert FEED_COMMANDS.get(name).command.__doc__.partition("\n")[0] == text
+
+
+@pytest.mark.slow
+def test_the_core_plans_feeds_by_itself():
+    done = bare("feed", "plan", "--rate", "1 MB/s", "--rtt", "9 ms", "--bandwidth", "1 Gbit/s")
+    assert done.returncode == 0, done.stderr
+
+
 def test_each_name_leads_to_what_it_says():
-    for registry in (COMMANDS, HOST_COMMANDS, AGENT_TABLES, AGENT_HANDLERS, FILE_KINDS, KEY_FORMS):
+    for registry in (
+        COMMANDS,
+        HOST_COMMANDS,
+        FEED_COMMANDS,
+        AGENT_TABLES,
+        AGENT_HANDLERS,
+        FILE_KINDS,
+        KEY_FORMS,
+    ):
         assert [each.name for each in registry.entries()] == list(registry.own)
 
 
@@ -160,7 +182,7 @@ def test_the_agent_alone_has_the_tools_that_agents_have(monkeypatch, tmp_path):
     assert {f"/measure/{name}" for name in (*HOST_TOOLS, COUNTERS)} <= paths
 
 
-@pytest.mark.parametrize("wing", ["bistro", "measuring"])
+@pytest.mark.parametrize("wing", ["bistro", "feeds", "measuring"])
 def test_a_wing_shows_all_its_rooms_in_ten_lines(wing):
     """Those within a room stand in braces behind it."""
     door = REPOSITORY / "datacollect" / wing / "__init__.py"

@@ -52,12 +52,14 @@ def _serve(
     from datacollect.transfer.agent.run import Agent, run_agent
 
     known = {each.name: each for each in brought}
-    started = []
+    started, services = [], {}
     for table in config.tables:
         each = (known.get(table) or handlers_of(table)).start(config, note)
         if each.close is not None:
             held.callback(each.close)
         started.append(each)
+        if each.service is not None:
+            services[table] = each.service
 
     def reread(config: AgentConfig) -> None:
         for each in started:
@@ -66,7 +68,7 @@ def _serve(
 
     handlers = {DIAL_BACK: dial_back_handler(config.connect_to)}
     handlers |= {path: handler for each in started for path, handler in each.handlers.items()}
-    running = Agent(config, note, handlers, reread)
+    running = Agent(config, note, handlers, reread, services)
 
     def ready() -> None:
         if as_json:

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.at_work import at_work
 from datacollect.commands.brought import FEED_COMMANDS
 from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note
 from datacollect.commands.conversion import number_in
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Json
+from datacollect.commands.wing_commands import add_brought
 from datacollect.errors import ProblemError
+from datacollect.wings import LISTED_FEED_COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.measurement.feed_plans import FeedHop, FeedPlan, TcpAnswer
 
-HELP = "Say whether a source of constant rate keeps up over a path, and with what."
+HELP = "Sources of constant rate that cannot wait: do they keep up, and bring it there."
 KERNEL = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 DOES_NOT_KEEP_UP = 1
 
@@ -35,9 +36,7 @@ def feed_group(words: Sequence[str] = ()) -> typer.Typer:
     brought = [*FEED_COMMANDS.own]
     brought += [name for name in words if name != plan.__name__ and FEED_COMMANDS.has(name)]
     for name in dict.fromkeys(brought):
-        spec = FEED_COMMANDS.get(name)
-        command = spec.command if spec.has_own_log else at_work(spec.command)
-        group.command(spec.name, cls=Command)(command)
+        add_brought(group, FEED_COMMANDS, name, LISTED_FEED_COMMANDS.get(name))
     return group
 
 

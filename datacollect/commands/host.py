@@ -12,7 +12,7 @@ from datacollect.commands.console import emit, emit_facts, emit_json, note_text
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.host_simulate import simulate
 from datacollect.commands.options import Json
-from datacollect.errors import ProblemError
+from datacollect.commands.wing_commands import add_brought
 from datacollect.files.registry import Registry
 from datacollect.wings import HOST_COMMANDS, LISTED_HOST_COMMANDS
 
@@ -137,20 +137,5 @@ def whole_host() -> typer.Typer:
     known = {info.name for info in host.registered_commands}
     for name in BROUGHT.names():
         if name not in known:
-            _add(name)
+            add_brought(host, BROUGHT, name, LISTED_HOST_COMMANDS.get(name))
     return host
-
-
-def _add(name: str) -> None:
-    """Add a command of a wing; where the wing is not installed, one that says so when called."""
-    try:
-        host.command(name, cls=Command)(at_work(BROUGHT.get(name).command))
-    except ProblemError as error:
-        missing = error
-
-        def nothing(_: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
-            raise missing
-
-        nothing.__doc__ = LISTED_HOST_COMMANDS.get(name)
-        anything = {"ignore_unknown_options": True}
-        host.command(name, cls=Command, context_settings=anything)(nothing)

@@ -39,3 +39,28 @@ def reset_on_close(connection: socket.socket, *, on: bool = True) -> None:
     """
     with suppress(OSError):  # not connected any more
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", on, 0))
+
+
+def loopback_pair() -> tuple[socket.socket, socket.socket]:
+    """Return two ends of a connection over loopback: of TCP, which alone knows resets.
+
+    Raises
+    ------
+    OSError
+        No more can be opened.
+    """
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+        outer = socket.create_connection(listener.getsockname())
+        try:
+            while True:
+                inner, address = listener.accept()
+                # Any program of this host may have come first.
+                if address == outer.getsockname():
+                    break
+                inner.close()
+            for each in (outer, inner):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            outer.close()
+            raise
+    return outer, inner

@@ -126,10 +126,10 @@ def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
     return sign_claims(key, _claims(ticket), ASSERTIONS[ticket.kind])
 
 
-def read_ticket(token: str, kind: str, issuers: Collection[str]) -> Ticket:
+def read_ticket(token: str, kind: str, issuers: Collection[str], table: str = "tunnel") -> Ticket:
     """Return the ticket of a token that one of the issuers has signed for this kind of use.
 
-    Those of tunnel tickets are an agent's users, of others its collectors.
+    Those of tunnel tickets are the users of a table of an agent's file, of others its collectors.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def read_ticket(token: str, kind: str, issuers: Collection[str]) -> Ticket:
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    whose, place = ("users", "`users` of [tunnel]") if kind == TUNNEL else _COLLECTORS
+    whose, place = ("users", f"`users` of [{table}]") if kind == TUNNEL else _COLLECTORS
     claims = signed_claims(token, ASSERTIONS[kind], issuers, whose, place)
     ticket = _ticket(claims)
     if ticket.kind != kind:

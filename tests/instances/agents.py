@@ -78,11 +78,13 @@ def write_agent(
 
 
 @contextmanager
-def running(path: Path, handlers: dict | None = None) -> Iterator[RunningAgent]:
+def running(
+    path: Path, handlers: dict | None = None, services: dict | None = None
+) -> Iterator[RunningAgent]:
     """Run the agent of a file; in the end it must have ended by itself, soon."""
     config = AgentConfig.from_file(path)
     records: list[dict] = []
-    agent = Agent(config, lambda line: records.append(json.loads(line)), handlers)
+    agent = Agent(config, lambda line: records.append(json.loads(line)), handlers, None, services)
     thread = threading.Thread(target=agent.run, name="agent", daemon=True)
     thread.start()
     try:

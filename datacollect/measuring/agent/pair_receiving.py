@@ -6,7 +6,6 @@ matter. Its stamps are by a clock that may be set meanwhile, which is noticed.
 
 from __future__ import annotations
 
-import errno
 import socket
 import struct
 import threading
@@ -24,6 +23,7 @@ from datacollect.measuring.agent.host_tool import (
 )
 from datacollect.measuring.probes.pair_packets import MOST_PACKETS, PAGE, number_of
 from datacollect.net.tickets import NUMBER_STOP
+from datacollect.net.udp import bound_udp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +39,6 @@ SO_TIMESTAMPNS = 35
 TIMESPEC = struct.Struct("qq")
 # How often it is looked whether the test is over.
 LOOKED_AFTER_S = 0.1
-# The socket of the test before may last until it has looked.
-PORT_FREE_S = 1.0
 MOST_PACKET_BYTES = 2048
 # For packets that this program has not read yet; the kernel gives what it allows.
 ROOM_BYTES = 2**20
@@ -96,7 +94,7 @@ class PairReceiver:
         clock_ns: Callable[[], int] = set_clock_ns,
     ) -> None:
         self._nonce, self._took, self._over, self._clock_ns = nonce, took, over, clock_ns
-        self._socket = _bound(address)
+        self._socket = bound_udp(address, "measure", _stamping)
         self._began_ns = clock_ns()
         self._changed = threading.Condition()
         self._is_closed = False
@@ -175,35 +173,10 @@ def _stamp_ns(ancillary: Sequence[tuple[int, int, bytes]]) -> int | None:
     return None
 
 
-def _bound(address: tuple[str, int]) -> socket.socket:
-    host, port = address
-    ends_s = time.monotonic() + PORT_FREE_S
-    while True:
-        try:
-            return _opened(host, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() >= ends_s:
-                raise RefusedError(
-                    f"UDP port {port} of this host cannot be opened: {error.strerror}; stop what "
-                    "uses it, or write another udp_port into [measure], and start the agent again",
-                    503,
-                ) from None
-        time.sleep(LOOKED_AFTER_S / 2)
-
-
-def _opened(host: str, port: int) -> socket.socket:
-    rows = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
-    family, kind, _, _, place = rows[0]
-    opened = socket.socket(family, kind)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM_BYTES)
-        opened.settimeout(LOOKED_AFTER_S)
-        opened.bind(place)
-    except BaseException:
-        opened.close()
-        raise
-    return opened
+def _stamping(opened: socket.socket) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM_BYTES)
+    opened.settimeout(LOOKED_AFTER_S)
 
 
 def open_port(host: Host, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:

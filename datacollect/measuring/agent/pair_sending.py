@@ -34,14 +34,21 @@ from datacollect.measuring.agent.pair_receiving import (
 )
 from datacollect.measuring.probes import packet_pairs, pair_trains
 from datacollect.measuring.probes.pair_packets import (
+    FIRST_GREETING,
     PAGE,
     arrivals_of,
-    greeting_number,
     packet,
 )
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.safe_text import safe_text
+from datacollect.net.udp import (
+    GREETINGS,
+    HEADERS_BYTES,
+    connected_udp,
+    greeting_number,
+    none_has_arrived,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,13 +66,6 @@ MOST_GAP_S = 0.5
 
 # Of IP, headers included: what any path carries usually, and what it must carry in any case.
 SIZES = (1500, 1280)
-GREETINGS = 3
-HEADERS_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
-# linux/in.h, linux/in6.h: packets are never cut in two on the way.
-DO_NOT_CUT = {
-    socket.AF_INET: (socket.IPPROTO_IP, 10, 2),
-    socket.AF_INET6: (socket.IPPROTO_IPV6, 23, 2),
-}
 # linux/prctl.h
 PR_SET_TIMERSLACK = 29
 # linux/net_tstamp.h: stamps of packets as they leave the socket, by the kernel, without their data.
@@ -390,32 +390,20 @@ def _greeted(packets: _Packets, to: FarReceiver, port: int) -> int:
     for _ in range(GREETINGS):
         for n_bytes in SIZES:
             packets.wait(0.01)
-            number = greeting_number()
+            number = greeting_number(FIRST_GREETING)
             sizes[number] = n_bytes
             packets.send(packets.made(number, n_bytes))
     to.ask_arrived(len(sizes), GREETED_S)
     arrived = [sizes[number] for number, _ in to.arrivals if number in sizes]
     if not arrived:
-        name, why = packets.sending.far.name, f" ({packets.failure})" if packets.failure else ""
-        raise TransferError(
-            f"{name}: of {len(sizes)} UDP packets to port {port} none has arrived{why}; "
-            "open that UDP port for this host in the firewalls on the way, and forward it where a "
-            "router translates addresses"
-        )
+        raise none_has_arrived(packets.sending.far.name, len(sizes), port, packets.failure)
     return max(arrived)
 
 
 def _connected(place: tuple[str, int], name: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_DGRAM)
-    try:
-        made.setsockopt(*DO_NOT_CUT[family])
-        with suppress(OSError):
-            made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMPED)
-        made.connect(place)
-    except OSError as error:
-        made.close()
-        raise TransferError(f"{name}: no UDP packets go there: {error.strerror}") from None
+    made = connected_udp(place, name)
+    with suppress(OSError):
+        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMPED)
     return made
 
 

@@ -7,7 +7,6 @@ at random, far above: who can say them has received one.
 from __future__ import annotations
 
 import base64
-import secrets
 import struct
 from typing import Any
 
@@ -34,11 +33,6 @@ def number_of(data: bytes, nonce: str) -> int | None:
         return None
     found, number = _HEAD.unpack_from(data)
     return int(number) if found == base64.b64decode(nonce) else None
-
-
-def greeting_number() -> int:
-    """Return a number that nobody guesses, and that is no pair's."""
-    return FIRST_GREETING + secrets.randbelow(FIRST_GREETING)
 
 
 def arrivals_of(told: Any) -> list[tuple[int, int]] | None:

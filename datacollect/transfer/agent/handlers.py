@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from datacollect.transfer.agent.config.file import AgentConfig
-    from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.shell.handling import Handler, Service
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,14 @@ class Started:
         own.
     close : callable, optional
         Called when the agent has ended.
+    service : callable, optional
+        Who serves the table's users, where tunnels lead to it.
     """
 
     handlers: Mapping[str, Handler]
     reread: Callable[[AgentConfig], None] | None = None
     close: Callable[[], None] | None = None
+    service: Service | None = None
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.fan_out import Outcome
     from datacollect.net.metrics import Family, MetricsServer
-    from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.shell.handling import Handler, Service
     from datacollect.transfer.agent.spooling import Spooling
 
 BACKLOG = 1024
@@ -53,6 +53,8 @@ class Agent:
         Who answers requests for other paths than the agent's own, by path: see `handler_for`.
     also : callable, optional
         Gets what the file says each time that it has been read again, in a thread of its own.
+    services : mapping, optional
+        Who serves users of tables that have a service, by the table's name.
 
     Attributes
     ----------
@@ -78,17 +80,22 @@ class Agent:
         log: Callable[[str], None],
         handlers: Mapping[str, Handler] | None = None,
         also: Callable[[AgentConfig], None] | None = None,
+        services: Mapping[str, Service] | None = None,
     ) -> None:
         _require_linux()
         self._also = also
         self._spooling: Spooling | None = None
         try:
-            self._set_up(config, log, handlers or {})
+            self._set_up(config, log, handlers or {}, services or {})
         except (OSError, ImportError, MemoryError) as error:  # imports open files
             raise _failed(config, "cannot start", error) from error
 
     def _set_up(
-        self, config: AgentConfig, log: Callable[[str], None], handlers: Mapping[str, Handler]
+        self,
+        config: AgentConfig,
+        log: Callable[[str], None],
+        handlers: Mapping[str, Handler],
+        services: Mapping[str, Service],
     ) -> None:
         self._config = config
         make_own_certificate(config)
@@ -106,7 +113,7 @@ class Agent:
         used = self._nonces.still_counting(now_s)
         core = AgentCore(config, _version(), used)
         tunnel_tls = None
-        if config.tunnel is not None:
+        if config.tunnel is not None or config.services:
             tunnel_tls = server_context(config.certificate, config.key, protocol=TUNNEL_PROTOCOL)
         try:
             own = self._own_handlers(config, core, log)
@@ -124,6 +131,7 @@ class Agent:
             log,
             {**handlers, **own},
             tunnel_tls,
+            services,
         )
         self._n_rereadings = 0
         self.metrics = None if config.metrics is None else self._metrics_at(config.metrics)
@@ -233,7 +241,8 @@ class Agent:
             )
             return
         users = frozenset() if config.tunnel is None else config.tunnel.users
-        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors, users))
+        now = self._shell.now()
+        self._shell.tell(events.CollectorsRead(now, config.collectors, users, config.services))
 
 
 def run_agent(agent: Agent, ready: Callable[[], None]) -> None:

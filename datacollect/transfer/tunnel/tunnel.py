@@ -14,6 +14,7 @@ from datacollect.files.kinds import Whole
 from datacollect.files.refusals import refusal_of
 from datacollect.files.with_units import in_units
 from datacollect.net.hop_ends import hop_end
+from datacollect.net.tcp_options import loopback_pair
 from datacollect.transfer.duplex.duplex import CutError, Duplex
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.tunnel.hops import Hops, hops_of
@@ -167,7 +168,7 @@ class Tunnel:
             held.callback(self._opened.wire.close)
             try:
                 self._here = hop_end(self._opened.wire, self._asked_bytes)
-                self.socket, inner = _pair()
+                self.socket, inner = loopback_pair()
                 held.callback(inner.close)
                 held.callback(self.socket.close)
                 self._duplex = Duplex(self._opened.stream, self._opened.wire, inner)
@@ -292,25 +293,6 @@ class Tunnel:
             self.socket.settimeout(0)
             while self.socket.recv(65536):
                 pass
-
-
-def _pair() -> tuple[socket.socket, socket.socket]:
-    """Return two ends of a connection over loopback: of TCP, which alone knows resets."""
-    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
-        outer = socket.create_connection(listener.getsockname())
-        try:
-            while True:
-                inner, address = listener.accept()
-                # Any program of this host may have come first.
-                if address == outer.getsockname():
-                    break
-                inner.close()
-            for each in (outer, inner):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except BaseException:
-            outer.close()
-            raise
-    return outer, inner
 
 
 def _unheard(_: object) -> None:

@@ -17,11 +17,14 @@ from instances.agent_cores import (
     ticket,
     tls,
 )
-from instances.agents import KEY
+from instances.agents import KEY, write_agent
+from instances.feeds import feed_table
+from instances.tunnels import tunnel_table
 
+from datacollect.errors import ProblemError
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import sign_ticket
-from datacollect.transfer.agent.config.file import TunnelConfig
+from datacollect.transfer.agent.config.file import AgentConfig, TunnelConfig
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.core import AgentCore
 from datacollect.transfer.agent.core.greetings import Awaited
@@ -233,3 +236,59 @@ def test_an_agent_that_is_to_end_lets_a_tunnel_go_on_while_something_passes(tmp_
         one.handle(events.Passed(at(s), 1, 1, 1))
         assert ended(one, s + 0.5) == []
     assert ended(one, 15) == ["the agent ends"]
+
+
+# Services of the agent's own ---------------------------------------------------------------------
+
+
+def with_service(tmp_path, **fields) -> AgentCore:
+    return AgentCore(replace(config_of(tmp_path), services={"feed": {USER.public}}, **fields), "1")
+
+
+def served(core_: AgentCore, number: int) -> None:
+    [keep] = ask(core_, number, pass_ticket(egress="feed"), "feed")
+    assert isinstance(keep, actions.KeepNonce)
+    serve = actions.Serve(number, "feed", USER.public)
+    assert core_.handle(events.NonceKept(at(0), number)) == [serve]
+    assert isinstance(core_.handle(events.Dialled(at(0), number))[0], actions.Establish)
+
+
+def test_a_service_of_the_agents_own_needs_no_table_of_tunnels(tmp_path):
+    served(with_service(tmp_path), 1)
+
+
+def test_it_counts_the_tickets_of_its_own_users(tmp_path):
+    tunnels = TunnelConfig(frozenset({KEY.public}), TO, most_connections=1)
+    one = with_service(tmp_path, tunnel=tunnels)
+    [_, refuse] = ask(one, 1, pass_ticket(egress="feed", key=KEY), "feed")
+    assert (refuse.status, "`users` of [feed]" in refuse.text) == (407, True)
+    [_, refuse] = ask(one, 2, pass_ticket(), "feed")
+    assert (refuse.status, refuse.text) == (403, "the ticket is for another service")
+    # They take no tunnel's place.
+    served(one, 3)
+    [keep] = ask(one, 4, pass_ticket(key=KEY))
+    assert isinstance(keep, actions.KeepNonce)
+
+
+def test_a_key_that_is_withdrawn_ends_its_sessions(tmp_path):
+    one = with_service(tmp_path)
+    served(one, 1)
+    done = one.handle(events.CollectorsRead(at(1), one.collectors, users_of={"feed": frozenset()}))
+    assert [each.why for each in done if isinstance(each, actions.EndSession)] == [
+        "its user's key was withdrawn"
+    ]
+
+
+def test_an_agent_that_ends_does_not_wait_for_them(tmp_path):
+    """Whoever is served there comes again."""
+    one = with_service(tmp_path)
+    served(one, 1)
+    done = one.handle(events.StopAsked(at(1)))
+    assert actions.EndSession(1, "the agent ends", False) in done
+
+
+def test_a_tunnel_of_its_name_is_refused(tmp_path):
+    (tmp_path / "feeds").mkdir()
+    path = write_agent(tmp_path, "D", more=feed_table() + "\n" + tunnel_table({"feed": "h:1"}))
+    with pytest.raises(ProblemError, match=r"tunnel\.to\.feed: with the table feed"):
+        AgentConfig.from_file(path)

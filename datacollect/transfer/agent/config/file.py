@@ -115,6 +115,9 @@ class AgentConfig:
     tunnel : TunnelConfig or None
     metrics : tuple of str and int or None
         Where metrics are told.
+    services : dict
+        Services of the agent's own that tunnels lead to: by the name of the table that brings one,
+        whose tickets count for it, public keys.
     """
 
     file: Path
@@ -135,6 +138,7 @@ class AgentConfig:
     timezone: str | None = None
     tunnel: TunnelConfig | None = None
     metrics: tuple[str, int] | None = None
+    services: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -204,6 +208,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         timezone=values["timezone"],
         tunnel=tunnel,
         metrics=values["metrics"] and (values["metrics"]["listen"] or METRICS_LISTEN),
+        services=_services(tables, tunnel),
     )
 
 
@@ -249,6 +254,24 @@ def _tables(values: dict[str, Any], places: AgentPlaces) -> dict[str, TableConfi
     """Return what the tables that others bring come to."""
     given = [name for name in values if name not in AGENT.by_name and values[name] is not None]
     return {name: AGENT_TABLES.get(name).configured(values[name], places) for name in given}
+
+
+def _services(
+    tables: dict[str, TableConfig], tunnel: TunnelConfig | None
+) -> dict[str, frozenset[str]]:
+    """Return the services that tables bring, and their users."""
+    found: dict[str, frozenset[str]] = {}
+    for name, table in tables.items():
+        users = AGENT_TABLES.get(name).users
+        if users is None:
+            continue
+        if tunnel is not None and name in tunnel.to:
+            raise ProblemError(
+                f"tunnel.to.{name}: with the table {name} the agent has a service of this name "
+                "itself; give this one another name"
+            )
+        found[name] = users(table)
+    return found
 
 
 def _serve(

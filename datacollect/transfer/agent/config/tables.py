@@ -68,6 +68,9 @@ class AgentTable:
         What lies in the folder that the agent serves for it.
     work : str
         What it has the agent do, for messages.
+    users : callable, optional
+        Where tunnels lead to a service of the agent's own, of the table's name: returns, of what
+        `configured` does, the public keys of those whose tunnel tickets count for it.
     """
 
     name: str
@@ -76,6 +79,7 @@ class AgentTable:
     configured: Callable[[dict[str, Any], AgentPlaces], TableConfig]
     serves: str = ""
     work: str = ""
+    users: Callable[[Any], frozenset[str]] | None = None
 
 
 AGENT_TABLES = Registry("table of agents' files", "datacollect.agent_tables", AgentTable, OWN)

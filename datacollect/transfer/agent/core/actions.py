@@ -52,6 +52,15 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """Connect to a service of the agent's own, for a user, then tell by `Dialled`."""
+
+    session: int
+    service: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
 class Establish:
     """Say that the connection is open, then pass bytes in both directions, up to a limit.
 
@@ -174,6 +183,7 @@ Action: TypeAlias = (
     | ReadBody
     | KeepNonce
     | Dial
+    | Serve
     | Establish
     | Refuse
     | Respond

@@ -83,6 +83,8 @@ class AgentCore:
         self.collectors = config.collectors
         self._tunnel = config.tunnel
         self.users = frozenset() if config.tunnel is None else config.tunnel.users
+        # Of services of its own, by name.
+        self._users_of = dict(config.services)
         self.sessions: dict[int, AgentSession] = {}
         self.used_until_s = dict(used_nonces or {})
         self.totals = AgentTotals()
@@ -251,13 +253,18 @@ class AgentCore:
         return [actions.KeepNonce(session.number, ticket.nonce, until_s)]
 
     def _counting(
-        self, request: ConnectRequest, kind: str, issuers: frozenset[str], now: ClockReading
+        self,
+        request: ConnectRequest,
+        kind: str,
+        issuers: frozenset[str],
+        now: ClockReading,
+        table: str = "tunnel",
     ) -> Ticket:
         """Return the ticket of a request to connect, which counts here now, once."""
         if request.token is None:
             raise RefusedError(f"a {kind} ticket is needed, as Proxy-Authorization", 407)
         try:
-            ticket = read_ticket(request.token, kind, issuers)
+            ticket = read_ticket(request.token, kind, issuers, table)
             judge_ticket(ticket, self.name, now.unix_s)
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 407) from None
@@ -314,8 +321,10 @@ class AgentCore:
                 *self._refuse(session, 503, why, event.now),
             ]
         session.enter(Phase.DIALLING, event.now.monotonic_s)
-        places = self._services if session.is_tunnel else self.connect_to
-        host, port = places[session.next_host or ""]
+        name = session.next_host or ""
+        if self._is_own(session) and session.ticket is not None:
+            return [actions.Serve(session.number, name, session.ticket.issuer)]
+        host, port = (self._services if session.is_tunnel else self.connect_to)[name]
         return [actions.Dial(session.number, host, port)]
 
     def _dialled(self, session: AgentSession, event: events.Dialled) -> list[Action]:
@@ -357,6 +366,10 @@ class AgentCore:
 
     def _judged_tunnel(self, _: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
         """Return the ticket of a request for a tunnel, or refuse it."""
+        if request.host in self._users_of:
+            users = self._users_of[request.host]
+            ticket = self._counting(request, TUNNEL, users, now, table=request.host)
+            return _for_service(ticket, request)
         if self._tunnel is None:
             raise RefusedError("this agent has no tunnels; write [tunnel] into its file", 404)
         ticket = self._counting(request, TUNNEL, self.users, now)
@@ -365,10 +378,10 @@ class AgentCore:
             raise RefusedError(
                 f"no service {shown(request.host)} is named in `to` of [tunnel] here: {known}", 404
             )
-        if ticket.egress != request.host:
-            raise RefusedError("the ticket is for another service", 403)
+        _for_service(ticket, request)
         most = self._tunnel.most_connections
-        if sum(other.is_tunnel for other in self.sessions.values()) >= most:
+        led_out = (each for each in self.sessions.values() if each.is_tunnel)
+        if sum(each.next_host not in self._users_of for each in led_out) >= most:
             raise RefusedError(
                 f"as many tunnels are open as `most_connections` of [tunnel] allows, {most}; try "
                 "again later",
@@ -376,10 +389,14 @@ class AgentCore:
             )
         return ticket
 
+    def _is_own(self, session: AgentSession) -> bool:
+        """Whether it leads to a service of the agent's own; whoever is served there comes again."""
+        return session.is_tunnel and session.next_host in self._users_of
+
     def _most_bytes(self, session: AgentSession) -> int | None:
         """Return how many bytes a connection may move: by its ticket, and by the agent's file."""
         limits = [session.ticket.most_bytes if session.ticket else 0]
-        if session.is_tunnel and self._tunnel is not None:
+        if session.is_tunnel and self._tunnel is not None and not self._is_own(session):
             limits.append(self._tunnel.most_bytes)
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -537,7 +554,8 @@ class AgentCore:
             [actions.StopListening(), actions.WriteLog("ending", {})] if first else []
         )
         for session in list(self.sessions.values()):
-            under_way = session.phase is Phase.RELAYING or session.busy
+            goes_on = session.phase is Phase.RELAYING and not self._is_own(session)
+            under_way = goes_on or session.busy
             if session.phase is not Phase.ENDING and not (first and under_way):
                 done += self._close(session, "the agent ends", reset=session.busy)
         return done
@@ -545,6 +563,9 @@ class AgentCore:
     def _withdraw(self, read: events.CollectorsRead) -> list[Action]:
         withdrawn, gone = self.collectors - read.collectors, self.users - read.users
         self.collectors, self.users = read.collectors, read.users
+        left = {name: read.users_of.get(name, frozenset()) for name in self._users_of}
+        gone_of = {name: users - left[name] for name, users in self._users_of.items()}
+        self._users_of = left
         done: list[Action] = [
             actions.WriteLog(
                 "collectors", {"n": len(read.collectors), "withdrawn": sorted(withdrawn)}
@@ -556,6 +577,8 @@ class AgentCore:
             )
         for session in list(self.sessions.values()):
             keys, whose = (gone, "user") if session.is_tunnel else (withdrawn, "collector")
+            if self._is_own(session):
+                keys = gone_of[session.next_host or ""]
             if session.ticket is not None and session.ticket.issuer in keys:
                 done += self._close(session, f"its {whose}'s key was withdrawn")
         return done
@@ -613,3 +636,9 @@ class AgentCore:
             facts = {**facts, "not_logged_before": self._unlogged}
             self._unlogged = 0
         return [actions.WriteLog(what, facts)]
+
+
+def _for_service(ticket: Ticket, request: ConnectRequest) -> Ticket:
+    if ticket.egress != request.host:
+        raise RefusedError("the ticket is for another service", 403)
+    return ticket

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +201,12 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class CollectorsRead:
-    """Collectors, and users of tunnels, whose tickets count from now on."""
+    """Collectors, users of tunnels and of own services, whose tickets count from now on."""
 
     now: ClockReading
     collectors: frozenset[str]
     users: frozenset[str] = frozenset()
+    users_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 Event: TypeAlias = (

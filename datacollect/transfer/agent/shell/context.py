@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.hop_ends import HopEnd
     from datacollect.transfer.agent.core.events import ClockReading, Event
-    from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.shell.handling import Handler, Service
     from datacollect.transfer.agent.shell.loop import Loop
     from datacollect.transfer.agent.shell.nonces import UsedNonces
     from datacollect.transfer.rates.throttle import Throttle
@@ -47,6 +47,9 @@ class AgentContext(Protocol):
 
     def handler_of(self, target: str) -> Handler | None:
         """Return who answers requests for a target, where it is not the core."""
+
+    def service_of(self, name: str) -> Service | None:
+        """Return who serves users of a service of the agent's own."""
 
     @property
     def serves_collectors(self) -> bool:

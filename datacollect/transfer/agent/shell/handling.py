@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping, Sequence
 
     from datacollect.transfer.rates.throttle import Throttle
@@ -72,6 +73,9 @@ class Exchange(Protocol):
 
 
 Handler: TypeAlias = Callable[[Exchange], None]
+# Serves a client of a tunnel: over a connection that it closes, and whose public key the client has
+# shown. Called in a thread of its own.
+Service: TypeAlias = "Callable[[socket.socket, str], None]"
 
 
 def handler_for(target: str, handlers: Mapping[str, Handler]) -> Handler | None:

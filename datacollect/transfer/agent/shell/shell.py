@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.core.core import AgentCore
     from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.files import Folder
-    from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.shell.handling import Handler, Service
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
 T = TypeVar("T")
@@ -68,6 +68,8 @@ class Shell:
         See `handler_for`.
     tunnel_tls : ssl.SSLContext, optional
         Of tunnels; None: there are none.
+    services : mapping, optional
+        See `Service`, by name.
     """
 
     def __init__(
@@ -81,8 +83,9 @@ class Shell:
         log: Callable[[str], None],
         handlers: Mapping[str, Handler],
         tunnel_tls: ssl.SSLContext | None = None,
+        services: Mapping[str, Service] | None = None,
     ) -> None:
-        self._handlers = handlers
+        self._handlers, self._services = handlers, services or {}
         self._tunnel_tls = tunnel_tls
         self.loop = Loop(self._tick, self._failed)
         self.tls = tls
@@ -127,6 +130,10 @@ class Shell:
         """Whether somebody collects here, or through this host, now."""
         with self._lock:
             return self._core.serves_collectors
+
+    def service_of(self, name: str) -> Service | None:
+        """Return who serves users of a service of the agent's own."""
+        return self._services.get(name)
 
     def look(self, at: Callable[[AgentCore], T]) -> T:
         """Return what somebody sees who looks at the core, which stands still meanwhile."""

@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, TransferError
@@ -15,7 +16,7 @@ from datacollect.net.deadline import Deadline
 from datacollect.net.hop_ends import FAR, NEAR
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.tcp_info import tcp_info
-from datacollect.net.tcp_options import reset_on_close
+from datacollect.net.tcp_options import loopback_pair, reset_on_close
 from datacollect.net.tls_stream import TlsStream
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.greetings import MOST_RECORD_BYTES
@@ -134,6 +135,8 @@ class TunnelSession:
             self._keep_nonce(action)
         elif isinstance(action, actions.Dial):
             self._dial(action)
+        elif isinstance(action, actions.Serve):
+            self._serve(action)
         elif isinstance(action, actions.Establish):
             self._establish(action)
         elif isinstance(action, actions.Refuse):
@@ -223,6 +226,25 @@ class TunnelSession:
             self._far = self._connected(action.host, action.port)
         except OSError as error:
             failure = error.strerror or "no answer within the time limit"
+        self._shell.tell(events.Dialled(self._shell.now(), self._number, failure))
+
+    def _serve(self, action: actions.Serve) -> None:
+        """Have a service of the agent's own serve the client, in a thread of its own."""
+        failure, service = None, self._shell.service_of(action.service)
+        try:
+            if service is None:
+                raise OSError(0, "nobody has begun it")
+            self._far, theirs = loopback_pair()
+            run = partial(service, theirs, action.user)
+            try:
+                threading.Thread(target=run, name=f"service-{self._number}", daemon=True).start()
+            except BaseException:
+                theirs.close()
+                raise
+        except OSError as error:
+            failure = error.strerror or "this host fails"
+        except RuntimeError:
+            failure = "no thread to be had"
         self._shell.tell(events.Dialled(self._shell.now(), self._number, failure))
 
     def _connected(self, host: str, port: int) -> socket.socket:

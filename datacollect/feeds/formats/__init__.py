@@ -1,0 +1,1 @@
+"""What feeds are described by, and what passes between their ends."""

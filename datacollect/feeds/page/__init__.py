@@ -1,0 +1,1 @@
+"""The page that shows feeds while they are sent."""

@@ -1,0 +1,119 @@
+"""The folder that feeds are kept in: the few operations on its files that a receiver needs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from datacollect.files.durability import name_durably, sync, synchronise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MOST_VECTORS = 1000  # below what any system takes at once
+MOST_READ_BYTES = 2**20
+
+
+class Disk(Protocol):
+    """Files of one folder, by name. All methods raise OSError."""
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return what a small file holds; None: there is none."""
+
+    def write(self, name: str, offset: int, blocks: Sequence[memoryview | bytes]) -> None:
+        """Write at a place of a file, which is made where there is none."""
+
+    def truncate(self, name: str, n_bytes: int) -> None:
+        """Give a file, made where there is none, so many bytes."""
+
+    def sync(self, name: str) -> None:
+        """Wait until what was written into a file is on the disk."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Replace a small file, wholly or not at all; then it is on the disk."""
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file another name that nothing has; then it is on the disk."""
+
+
+class Folder:
+    """A folder of this host; its files stay open until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: dict[str, int] = {}
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file, whatever it is."""
+        return os.path.lexists(self._path / name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return what a small file holds."""
+        try:
+            fd = os.open(self._path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(fd, "rb") as file:
+            return file.read(MOST_READ_BYTES)
+
+    def write(self, name: str, offset: int, blocks: Sequence[memoryview | bytes]) -> None:
+        """Write at a place of a file."""
+        fd, left = self._fd(name), list(blocks)
+        while left:
+            n_bytes = os.pwritev(fd, left[:MOST_VECTORS], offset)
+            offset += n_bytes
+            while left and n_bytes >= len(left[0]):
+                n_bytes -= len(left.pop(0))
+            if n_bytes:  # the disk has no room for more, which the next call says
+                left[0] = left[0][n_bytes:]
+
+    def truncate(self, name: str, n_bytes: int) -> None:
+        """Give a file so many bytes."""
+        os.ftruncate(self._fd(name), n_bytes)
+
+    def sync(self, name: str) -> None:
+        """Wait until what was written into a file is on the disk."""
+        sync(self._fd(name), only_data=True)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Replace a small file."""
+        beside = self._path / f".{name}.new"
+        with beside.open("wb") as file:
+            file.write(data)
+        name_durably(beside, self._path / name)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file another name; what has got that one meanwhile stays."""
+        old, new = self._path / name, self._path / to
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except FileExistsError:
+            # Unless it has got it already, and was stopped before it had lost the other one.
+            if not (old.exists() and new.exists() and old.samefile(new)):
+                raise
+        old.unlink()
+        synchronise(self._path)
+
+    def close(self) -> None:
+        """Close what is open; again does nothing."""
+        while self._open:
+            _, fd = self._open.popitem()
+            with suppress(OSError):
+                os.close(fd)
+
+    def used_bytes(self) -> int:
+        """Return how much all files of the folder hold."""
+        with os.scandir(self._path) as entries:
+            return sum(each.stat(follow_symlinks=False).st_size for each in entries)
+
+    def _fd(self, name: str) -> int:
+        if name not in self._open:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._open[name] = os.open(self._path / name, flags, 0o644)
+            synchronise(self._path)  # its name
+        return self._open[name]

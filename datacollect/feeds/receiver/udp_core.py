@@ -1,0 +1,176 @@
+"""The receiver of a feed by UDP (sans I/O): packets beside a connection over TLS, which reports."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.errors import ProblemError
+from datacollect.feeds.formats.frames import FrameError
+from datacollect.feeds.formats.udp_settings import UDP_TABLE
+from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
+from datacollect.feeds.udp.receiving import Receiving
+
+if TYPE_CHECKING:
+    from datacollect.feeds.formats.clock import SteadyClock
+    from datacollect.feeds.formats.frames import Hello
+    from datacollect.feeds.formats.packets import Heads
+    from datacollect.feeds.formats.report import FeedReport
+    from datacollect.feeds.receiver.core import Action
+    from datacollect.feeds.udp.receiving import Place, UdpTerms
+
+# Numbers of greetings, see `datacollect.net.udp`: no message has such a number.
+FIRST_GREETING, MOST_GREETINGS = 2**62, 32
+
+
+class UdpReceiverCore(ReceiverCore):
+    """Takes a feed over one connection, and the packets that it announces.
+
+    Parameters
+    ----------
+    report : FeedReport
+        As it was kept; it is this one's from now on.
+    hello : Hello
+    clock : SteadyClock
+    feed : UdpTerms
+    now_s : float
+        By the clock of `packets`.
+
+    Attributes
+    ----------
+    receiving : Receiving
+    greetings : list of int
+        Numbers of those that have arrived.
+    end_bytes : int or None
+        How many bytes were made, once the sender has said so.
+    """
+
+    def __init__(
+        self, report: FeedReport, hello: Hello, clock: SteadyClock, feed: UdpTerms, now_s: float
+    ) -> None:
+        super().__init__(report, hello, clock)
+        self.receiving = Receiving(feed, report.next, now_s)
+        self.greetings: list[int] = []
+        self.end_bytes: int | None = None
+        self._n_twice_before = report.counts.duplicates
+        # When messages came, and when each was made, ns: of those that were not counted yet.
+        self._ages_ns: list[tuple[int, tuple[int, ...]]] = []
+
+    # Packets -------------------------------------------------------------------------------------
+
+    def packets(self, now_ns: int, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
+        """Take packets that have come together; return where those that are new go."""
+        receiving = self.receiving
+        receiving.n_host = max(receiving.n_host, n_host)
+        if heads.messages[0] >= FIRST_GREETING:
+            self._greet(heads)
+            return []
+        places = receiving.take(now_ns / 1e9, heads, last_bytes)
+        self._ages_ns += [
+            (now_ns, heads.made_ns[place.at : place.at + place.n]) for place in places
+        ]
+        return places
+
+    def _greet(self, heads: Heads) -> None:
+        for nonce, number in zip(heads.nonces, heads.messages, strict=True):
+            if nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
+                self.greetings.append(number)
+            else:
+                self.receiving.n_foreign += 1
+
+    # What is known of them -----------------------------------------------------------------------
+
+    def count(self) -> None:
+        """Bring the report up to date; what lies beyond its `next` counts as it came so far."""
+        self._count_delays()
+        receiving, counts, size = self.receiving, self.report.counts, self._message_bytes
+        counts.duplicates = self._n_twice_before + receiving.n_twice
+        if self.end_bytes is None:
+            # Of a shorter last message nobody knows yet that it is one.
+            counts.made = receiving.next
+            counts.made_bytes = max(receiving.next * size - (size - receiving.last_bytes), 0)
+
+    def _count_delays(self) -> None:
+        ages_ns, self._ages_ns = self._ages_ns, []
+        if not ages_ns or self._ahead_ns is None:
+            return
+        came = np.repeat([at_ns for at_ns, _ in ages_ns], [len(made) for _, made in ages_ns])
+        made = np.fromiter(chain.from_iterable(made for _, made in ages_ns), np.uint64)
+        # Whoever sends says when: of what is absurd the sum may be, too, and no more.
+        delays_s = (came - made.astype(np.int64) - self._ahead_ns) / 1e9
+        self.report.delays.add_all(delays_s)
+        least_s = self.report.delays.least_s
+        self.report.counts.late += int((delays_s > least_s + self._late_after_s).sum())
+
+    def holes(self) -> list[Hole]:
+        """Return what is missing for good, and was not returned before."""
+        size, found = self._message_bytes, []
+        for run in self.receiving.take_holes():
+            offset, n_bytes = run.first * size, run.n * size
+            if self.end_bytes is not None:
+                n_bytes = min(n_bytes, self.end_bytes - offset)
+            counts = self.report.counts
+            counts.lost += run.n
+            counts.lost_bytes += n_bytes
+            counts.filled += run.n
+            found.append(Hole(run.first, run.n, offset, n_bytes))
+        return found
+
+    def decide(self) -> None:
+        """Move the report on to what is decided; all holes below were returned before."""
+        report, counts = self.report, self.report.counts
+        self.count()
+        report.next = self.receiving.decided
+        counts.received = report.next - counts.lost
+        below = report.next * self._message_bytes
+        if self.end_bytes is not None and report.next == counts.made:
+            below = self.end_bytes
+        elif report.next == self.receiving.next:
+            below = counts.made_bytes
+        counts.received_bytes = below - counts.lost_bytes
+
+    def close(self) -> None:
+        """The connection has ended: what has not come by now is missing."""
+        self.receiving.end()
+
+    # The connection over TLS ---------------------------------------------------------------------
+
+    def _message(self, *_: Any) -> None:
+        raise FrameError("a message of a feed by udp comes over its connection")
+
+    def _missing(self, *_: Any) -> None:
+        raise FrameError("missing messages of a feed by udp are told")
+
+    def _end(self, made: int, made_bytes: int, done: list[Action]) -> None:
+        size = self._message_bytes
+        short = made * size - made_bytes
+        if made < self.receiving.next or not (0 <= short < size or made == made_bytes == 0):
+            raise FrameError("a feed ends with fewer messages, or other bytes, than have come")
+        if made > self.receiving.feed.most_messages:
+            raise FrameError("a feed ends with more messages than have room")
+        self._is_over = True
+        counts = self.report.counts
+        counts.made, counts.made_bytes, self.end_bytes = made, made_bytes, made_bytes
+        self.receiving.end(made)
+        done.append(Finish(made_bytes))
+
+    def progress(self) -> dict[str, Any]:
+        """Return what the sender is told of the report now and then."""
+        self.count()
+        return super().progress()
+
+
+def udp_values(told: Any) -> dict[str, Any]:
+    """Return what a sender has said of its table ``udp``.
+
+    Raises
+    ------
+    FrameError
+        It is none.
+    """
+    try:
+        return UDP_TABLE.read(told, "udp")
+    except ProblemError as error:
+        raise FrameError(f"malformed note of a feed: {error}") from None

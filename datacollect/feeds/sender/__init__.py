@@ -1,0 +1,1 @@
+"""The sending end of feeds."""

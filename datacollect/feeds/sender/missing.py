@@ -1,0 +1,69 @@
+"""Messages that do not come: runs of numbers, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Run:
+    """Messages from `first` on, `n` of them, and their bytes."""
+
+    first: int
+    n: int
+    n_bytes: int
+
+    @property
+    def stop(self) -> int:
+        """The first one behind it."""
+        return self.first + self.n
+
+
+class MissingRuns:
+    """Runs of messages that are missing; those that touch are one.
+
+    Examples
+    --------
+    >>> missing = MissingRuns()
+    >>> for first in (5, 3, 4, 9):
+    ...     missing.add(Run(first, 1, 10))
+    >>> missing.at(2), missing.at(4), missing.after(6)
+    (None, Run(first=3, n=3, n_bytes=30), 9)
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+
+    def add(self, run: Run) -> None:
+        """Add messages that none of the runs has."""
+        at = len(self._runs)
+        while at and self._runs[at - 1].first > run.first:
+            at -= 1
+        if at < len(self._runs) and self._runs[at].first == run.stop:
+            other = self._runs.pop(at)
+            run = Run(run.first, run.n + other.n, run.n_bytes + other.n_bytes)
+        if at and self._runs[at - 1].stop == run.first:
+            other = self._runs.pop(at - 1)
+            at, run = at - 1, Run(other.first, other.n + run.n, other.n_bytes + run.n_bytes)
+        self._runs.insert(at, run)
+
+    def at(self, number: int) -> Run | None:
+        """Return the run that a message is in."""
+        for run in self._runs:
+            if run.stop > number:
+                return run if run.first <= number else None
+        return None
+
+    def after(self, number: int) -> int | None:
+        """Return the first message from this one on that is missing."""
+        run = next((run for run in self._runs if run.stop > number), None)
+        return None if run is None else max(run.first, number)
+
+    def forget(self, number: int) -> None:
+        """Keep only those that have messages from this one on."""
+        while self._runs and self._runs[0].stop <= number:
+            del self._runs[0]
+
+    def runs(self) -> list[Run]:
+        """Return all of them, in order."""
+        return [*self._runs]

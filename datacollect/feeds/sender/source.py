@@ -1,0 +1,98 @@
+"""Where a feed's bytes come from: a pipe or device as it gives them, a file at the feed's rate."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from datacollect.errors import ProblemError
+from datacollect.files.kinds import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+READ_BYTES = 64 * 1024
+# How long what is made up, or read from a file, may be late or come together.
+STEP_S = 0.01
+
+
+def opened_source(path: Path) -> int:
+    """Open what a feed is read from; return its descriptor.
+
+    Raises
+    ------
+    ProblemError
+        There is no such file, or it is not for this user.
+    """
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ProblemError(f"{shown(str(path))}: {error.strerror}; name what is there") from None
+
+
+def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[bytes]:
+    """Yield what comes from a descriptor until its end.
+
+    Parameters
+    ----------
+    fd : int
+    rate_bytes_per_s : float
+        At which a file, which could come at once, is read.
+    skip_bytes : int
+        Of a file, what was read before.
+    """
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        while block := os.read(fd, READ_BYTES):
+            yield block
+        return
+    os.lseek(fd, skip_bytes, os.SEEK_CUR)
+    for n_bytes in _in_time(rate_bytes_per_s):
+        left = n_bytes
+        while left and (block := os.read(fd, min(left, READ_BYTES))):
+            left -= len(block)
+            yield block
+        if left:
+            return
+
+
+def generated_blocks(
+    rate_bytes_per_s: float, seconds: float, skip_bytes: int = 0
+) -> Iterator[bytes]:
+    r"""Yield bytes at a rate, for so long: each eight of them are their place, divided by eight.
+
+    Examples
+    --------
+    >>> b"".join(generated_blocks(1000, 0.016))
+    b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01'
+    """
+    at, stop = skip_bytes, skip_bytes + round(rate_bytes_per_s * seconds)
+    for n_bytes in _in_time(rate_bytes_per_s):
+        end = min(at + n_bytes, stop)
+        yield counted_bytes(at, end)
+        at = end
+        if at == stop:
+            return
+
+
+def counted_bytes(first: int, stop: int) -> bytes:
+    """Return what is made up between two places."""
+    import numpy as np
+
+    data = np.arange(first // 8, (stop + 7) // 8, dtype=">u8").tobytes()
+    return data[first % 8 : first % 8 + stop - first]
+
+
+def _in_time(rate_bytes_per_s: float) -> Iterator[int]:
+    """Yield how many bytes are due, again and again, as time goes by."""
+    begun_s, done = time.monotonic(), 0
+    while True:
+        with suppress(InterruptedError):
+            time.sleep(STEP_S)
+        due = int((time.monotonic() - begun_s) * rate_bytes_per_s)
+        if due > done:
+            yield due - done
+        done = max(done, due)

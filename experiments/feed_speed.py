@@ -1,0 +1,240 @@
+"""Feeds by UDP over a wire between two network namespaces: what is lost, what it costs, how steady.
+
+    python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--means 3600]
+
+Needs root. An agent runs at one end, `datacollect feed send --generate` at the other, both under
+SCHED_FIFO. Prints a row each: a feed to a file at
+the rate; a drop set of 6.5 %, its 10^6 messages compared with what the set says; and with --means a
+feed of 100 Mbit/s to no file, with the means of each 30 s. Beside each stands the load of the
+machine: where it is busy with other work, losses and times are its, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.feeds.udp.drop_sets import dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GIB = 2**30
+MESSAGE_BYTES = 1412
+HERE, THERE = ("fs0", "10.213.78.1"), ("fs1", "10.213.78.2")
+MEAN_S = 30.0
+
+
+def ip(*words: str) -> None:
+    """Have iproute2 do something."""
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@contextmanager
+def wire() -> Iterator[None]:
+    """Make two namespaces with a wire between them, and take them away."""
+    for name, _ in (HERE, THERE):
+        subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+    with ExitStack() as ending:
+        for name, _ in (HERE, THERE):
+            ip("netns", "add", name)
+            ending.callback(ip, "netns", "del", name)
+        names = (HERE[0], "link", "add", "end0", "type", "veth", "peer", "name", "end1")
+        ip("-n", *names, "netns", THERE[0])
+        for number, (name, address) in enumerate((HERE, THERE)):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", f"end{number}")
+            ip("-n", name, "link", "set", f"end{number}", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        time.sleep(0.5)
+        yield
+
+
+def command(namespace: str, *words: str) -> list[str]:
+    """Return the words that run a command of datacollect in a namespace, before other programs."""
+    first = ["chrt", "--fifo", "1", sys.executable, "-m", "datacollect", *words]
+    return ["ip", "netns", "exec", namespace, *first]
+
+
+@dataclass
+class Receiver:
+    """An agent at the other end."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    said: dict[str, str]
+
+    def processor_s(self) -> float:
+        """Return what it has used of processors."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def received_bytes(self) -> int:
+        """Return what its interface has received."""
+        rows = Path(f"/proc/{self.process.pid}/net/dev").read_text().splitlines()
+        return next(int(row.split()[1]) for row in rows if row.strip().startswith("end1:"))
+
+
+@contextmanager
+def receiver(folder: Path, public: str) -> Iterator[Receiver]:
+    """Run an agent that takes feeds."""
+    (folder / "feeds").mkdir()
+    rows = [
+        'format = "datacollect-agent/1"',
+        'name = "D"',
+        f'listen = "{THERE[1]}:7443"',
+        f'collectors = ["{public}"]',
+        "[feed]",
+        f'users = ["{public}"]',
+        'folder = "feeds"',
+        'bytes = "200 GB"',
+        'most_rate = "10 Gbit/s"',
+    ]
+    path = folder / "D.toml"
+    path.write_text("\n".join(rows) + "\n")
+    words = command(THERE[0], "agent", str(path), "--json")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Receiver(folder / "feeds", process, json.loads(process.stdout.readline()))
+        finally:
+            process.terminate()
+
+
+def feed_file(folder: Path, at: Receiver, name: str, rate: str, udp: str) -> Path:
+    """Write a feed's file."""
+    path = folder / f"{name}.toml"
+    path.write_text(
+        f'format = "datacollect-feed/1"\nname = "{name}"\nto = "D"\nkey = "instrument.key"\n'
+        f'rate = "{rate}"\nmessage_bytes = {MESSAGE_BYTES}\ntransport = "udp"\n'
+        f'buffer_bytes = "64 MB"\nwhen_full = "drop-new"\nudp = {{ {udp} }}\n'
+        f'[agents.D]\nurl = "{at.said["url"]}"\nfingerprint = "{at.said["fingerprint"]}"\n'
+    )
+    return path
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of a feed, and what it took."""
+
+    tree: dict[str, object]
+    processor_s: float
+    receiver_s: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of its report."""
+        found = self.tree["counts"]
+        assert isinstance(found, dict)
+        return found
+
+
+def sent(file: Path, seconds: float, at: Receiver) -> Sent:
+    """Send a feed of data that are made up."""
+    before_s = at.processor_s()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = command(HERE[0], "feed", "send", str(file), "--generate", f"{seconds} s", "--json")
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    for line in done.stderr.splitlines():
+        print(f"  {line}", flush=True)
+    return Sent(json.loads(done.stdout), own_s, at.processor_s() - before_s)
+
+
+def say(what: str, *facts: str) -> None:
+    """Print a row, and the load."""
+    print(f"{what}: {'; '.join(facts)}; load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def to_a_file(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
+    """Print what is lost at a rate, and what it costs."""
+    found = sent(feed_file(folder, at, "tofile", rate, ""), seconds, at)
+    counts = found.counts
+    made, gib = counts["made"], counts["made_bytes"] / GIB
+    lost = made - counts["received"]
+    by_path = counts["sent"] - counts["received"]
+    say(
+        f"UDP to a file, {rate}, {seconds:g} s",
+        f"lost {lost} of {made} ({lost / max(made, 1):.2g}), {by_path} of them after it was sent",
+        f"processor s/GiB: sender {found.processor_s / gib:.2f}, receiver "
+        f"{found.receiver_s / gib:.2f}",
+    )
+
+
+def by_a_drop_set(folder: Path, at: Receiver, rate_bytes_per_s: float) -> None:
+    """Print whether what is missing of 10^6 messages is the drop set, exactly."""
+    rate = f"{rate_bytes_per_s * 8e-6:g} Mbit/s"
+    file = feed_file(folder, at, "dropset", rate, 'drop = 0.065, drop_set = "bunches", seed = 7')
+    found = sent(file, 1e6 * MESSAGE_BYTES / rate_bytes_per_s, at)
+    made = found.counts["made"]
+    rows = (at.folder / "dropset.holes").read_text().splitlines()[1:]
+    missing: set[int] = set()
+    for row in rows:
+        first, n = map(int, row.split(",")[:2])
+        missing.update(range(first, first + n))
+    wanted = set(dropped("bunches", 0.065, 7, made))
+    say(
+        f"drop set 6.5 %, {made} messages, {rate}",
+        f"{len(missing)} missing, {len(wanted)} to be dropped",
+        f"{len(wanted - missing)} came all the same, {len(missing - wanted)} were lost besides",
+    )
+
+
+def steady(folder: Path, at: Receiver, seconds: float) -> None:
+    """Print how far means of 30 s lie from each other."""
+    file = feed_file(folder, at, "steady", "100 Mbit/s", "keep = false")
+    words = command(HERE[0], "feed", "send", str(file), "--generate", f"{seconds} s", "--json")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(5.0)
+        looks = [(time.monotonic(), at.received_bytes())]
+        while process.poll() is None:
+            time.sleep(max(looks[-1][0] + MEAN_S - time.monotonic(), 0.0))
+            looks.append((time.monotonic(), at.received_bytes()))
+        assert process.stdout is not None
+        counts = json.loads(process.stdout.read())["counts"]
+    means = [(there - here) / (later - now) for (now, here), (later, there) in pairwise(looks[:-1])]
+    say(
+        f"100 Mbit/s to no file, {seconds:g} s",
+        f"{len(means)} means of {MEAN_S:g} s, within 1:"
+        f"{min(means) / max(max(means) - min(means), 1e-9):.0f}"
+        if means
+        else "too short",
+        f"lost {counts['made'] - counts['received']} of {counts['made']}",
+    )
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rate", default="900 Mbit/s")
+    parser.add_argument("--drop-rate", type=float, default=50e6, help="bytes per second")
+    parser.add_argument("--means", type=float, default=0.0, help="seconds; 0: not done")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name, wire():
+        folder = Path(name)
+        key = [sys.executable, "-m", "datacollect", "keys", "new", str(folder / "instrument.key")]
+        public = subprocess.run(key, check=True, capture_output=True, text=True).stdout.strip()
+        with receiver(folder, public) as at:
+            to_a_file(folder, at, asked.rate, asked.seconds)
+            (at.folder / "tofile").unlink(missing_ok=True)
+            by_a_drop_set(folder, at, asked.drop_rate)
+            if asked.means:
+                steady(folder, at, asked.means)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The receiver: what it takes, what it does not, and what lies in its folder."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from datacollect.errors import RefusedError
+from datacollect.feeds.formats import frames
+from datacollect.feeds.formats.clock import SteadyClock
+from datacollect.feeds.formats.frames import FrameError, Hello
+from datacollect.feeds.receiver.disk import Folder
+from datacollect.feeds.receiver.kept_feed import kept_feed
+from datacollect.feeds.receiver.taking import Taking
+
+S = 10**9
+
+
+class Clock:
+    """Says what it is told to."""
+
+    boot, base_ns, at_ns = "here", 0, 10 * S
+
+    def now_ns(self):
+        return self.at_ns
+
+
+def hello(stream="s", boot="here", message_bytes=4) -> Hello:
+    return Hello("scan7", stream, "tcp", 1e6, message_bytes, 0.5, boot, 0)
+
+
+def begun(folder, greeting=None, clock=None, user="u") -> Taking:
+    greeting = greeting or hello()
+    kept = kept_feed(Folder(folder), greeting, user, "begun")
+    return Taking(kept, greeting, clock or Clock(), lambda _: None)
+
+
+def names_in(folder) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def data(number, content=b"abcd", made_ns=9 * S):
+    return frames.data_frame(number, made_ns, content)
+
+
+def test_a_feed_with_a_hole(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0) + frames.missing_frame(1, 2, 8) + data(3, b"x") + frames.end_frame(4, 13), "e")
+    assert one.is_whole
+    assert (tmp_path / "scan7").read_bytes() == b"abcd" + bytes(8) + b"x"
+    assert (tmp_path / "scan7.holes").read_text() == "message,messages,offset,bytes\n1,2,4,8\n"
+    assert names_in(tmp_path) == ["scan7", "scan7.holes", "scan7.json"]
+    number, tree = one.snapshot()
+    assert (number, tree["counts"]["lost"], tree["counts"]["filled"]) == (4, 2, 2)
+
+
+def test_delays_by_one_clock_and_who_is_late(tmp_path):
+    clock = Clock()
+    one = begun(tmp_path, clock=clock)
+    one.take(data(0), "e")  # after 1 s
+    clock.at_ns = 11 * S
+    one.take(data(1, made_ns=int(9.6 * S)), "e")  # after 1.4
+    one.take(data(2), "e")  # after 2
+    _, tree = one.snapshot()
+    assert tree["clock"] == "one clock"
+    assert (tree["delay"]["least_s"], tree["delay"]["largest_s"]) == (1, 2)
+    assert tree["counts"]["late"] == 1
+
+
+def test_delays_by_two_clocks_less_half_a_round_trip(tmp_path):
+    one = begun(tmp_path, hello(boot="there"))
+    one.take(data(0), "e")
+    note = {"counts": {}, "clock": [5 * S, 2 * 10**6]}
+    one.take(frames.note_frame(note) + data(1, made_ns=4 * S), "e")
+    _, tree = one.snapshot()
+    assert (
+        tree["clock"] == "two clocks, compared over a round trip of 2.00 ms: right to half of that"
+    )
+    assert (tree["delay"]["n"], tree["delay"]["largest_s"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        data(1),
+        data(0) + data(0),
+        data(0, b""),
+        data(0, b"abc") + data(1),
+        frames.missing_frame(0, 2, 9),
+        frames.missing_frame(0, 2, 4),
+        frames.missing_frame(0, 0, 0),
+        frames.missing_frame(1, 1, 4),
+        data(0) + frames.end_frame(1, 5),
+        data(0) + frames.end_frame(2, 8),
+        data(0) + frames.end_frame(1, 4) + data(1),
+        frames.note_frame({"counts": {"made": -1}}),
+        frames.note_frame({"counts": {}, "clock": "x"}),
+        frames.note_frame({"counts": {}, "route": ["x"]}),
+        frames.HEAD.pack(frames.NOTE, 0, 0, 2) + b"[]",
+    ],
+)
+def test_what_no_sender_sends(tmp_path, sent):
+    with pytest.raises(FrameError):
+        begun(tmp_path).take(sent, "e")
+
+
+def test_it_goes_on_where_its_report_says(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    one.keep(*one.snapshot(), telling=False)
+    one.take(data(1, b"efgh"), "e")  # written, and not kept
+    again = begun(tmp_path)
+    assert b'"next":1' in again.welcome()
+    assert (tmp_path / "scan7.part").read_bytes() == b"abcd"
+    again.take(data(1, b"ijkl") + frames.end_frame(2, 8), "e")
+    assert (tmp_path / "scan7").read_bytes() == b"abcdijkl"
+    assert b'"ended"' in begun(tmp_path).welcome()
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (["scan7"], "a file scan7 already"),
+        (["scan7.part"], "a file scan7.part already"),
+        (["scan7.holes"], "a file scan7.holes already"),
+        (["scan7.json"], "no report of a feed"),
+    ],
+)
+def test_what_is_there_is_not_touched(tmp_path, there, why):
+    for name in there:
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(RefusedError, match=why):
+        begun(tmp_path)
+    assert names_in(tmp_path) == there
+    assert (tmp_path / there[0]).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("greeting", "user", "why"),
+    [
+        (hello("other"), "u", "a feed, not at its end, scan7 that began"),
+        (hello(), "v", "of another sender"),
+        (hello(message_bytes=8), "u", "messages of 4 bytes"),
+    ],
+)
+def test_another_feed_of_its_name(tmp_path, greeting, user, why):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    one.keep(*one.snapshot(), telling=False)
+    with pytest.raises(RefusedError, match=why):
+        begun(tmp_path, greeting, user=user)
+
+
+def test_a_file_that_is_gone(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    one.keep(*one.snapshot(), telling=False)
+    (tmp_path / "scan7.part").unlink()
+    with pytest.raises(RefusedError, match=r"scan7\.part is gone"):
+        begun(tmp_path)
+
+
+def test_a_link_that_lies_in_the_way_is_not_followed(tmp_path):
+    folder = tmp_path / "feeds"
+    folder.mkdir()
+    one = begun(folder)
+    (folder / "scan7.part").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        one.take(data(0), "e")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_name_that_was_given_before_the_crash_is_kept(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0) + frames.end_frame(1, 4), "e")
+    os.link(tmp_path / "scan7", tmp_path / "scan7.part")  # as between two steps of a renaming
+    assert b'"ended"' in begun(tmp_path).welcome()
+    assert not (tmp_path / "scan7.part").exists()
+
+
+def test_programs_of_one_start_have_one_clock():
+    one, other = SteadyClock(), SteadyClock()
+    assert one.boot == other.boot
+    assert abs((one.now_ns() - one.base_ns) - (other.now_ns() - other.base_ns)) < 60 * S

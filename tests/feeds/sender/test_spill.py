@@ -1,0 +1,75 @@
+"""A spill: what is in it outlasts its process."""
+
+from __future__ import annotations
+
+import pytest
+
+from datacollect.errors import ProblemError, StoreError
+from datacollect.feeds.sender.core import SenderCore
+from datacollect.feeds.sender.missing import Run
+from datacollect.feeds.sender.spill import Spill
+from datacollect.feeds.sender.store import Memory, Message
+
+
+def reopened(folder, spill):
+    """Return what another process finds."""
+    spill.close(is_done=False)
+    return Spill(folder, "scan7", 4)
+
+
+def test_another_process_goes_on(tmp_path):
+    spill = Spill(tmp_path, "scan7", 4)
+    stream = spill.begun.stream
+    spill.add([Message(i, i, bytes(4)) for i in range(5)], b"tt", ends=False)
+    spill.drop(Run(5, 2, 8), b"t", ends=False)
+    spill.drop_kept(Run(3, 1, 4))
+    spill.release(2)
+    again = reopened(tmp_path, spill)
+    begun = again.begun
+    assert (begun.stream, begun.made, begun.made_bytes, begun.tail) == (stream, 7, 28, b"t")
+    assert (begun.lost, begun.lost_bytes, begun.written, begun.restarts) == (3, 12, 2, 1)
+    assert begun.missing == [Run(3, 1, 4), Run(5, 2, 8)]
+    assert again.kept_bytes == 8
+    assert [each.number for each in again.read(2, 7, 100)] == [2]
+    assert [each.number for each in again.read(4, 7, 1)] == [4]
+    again.close(is_done=True)
+    assert Spill(tmp_path, "scan7", 4).begun.is_new
+
+
+def test_both_stores_answer_alike(tmp_path):
+    """The core cannot tell them apart."""
+    found = []
+    for store in (Memory(), Spill(tmp_path, "scan7", 4)):
+        core = SenderCore(store, 4, 40, "drop-old")
+        blocks = []
+        for i in range(12):
+            core.write(bytes([i]) * 7, i)
+            if i % 3 == 0:
+                blocks.append(b"".join(core.frames(11)))
+            if i == 6:
+                core.told_written(1)
+        core.end(99)
+        while core.has_something:
+            blocks.append(b"".join(core.frames(50)))
+        found.append((blocks, core.counts, store.kept_bytes))
+    assert found[0] == found[1]
+
+
+def test_a_folder_is_one_feeds(tmp_path):
+    spill = Spill(tmp_path, "scan7", 4)
+    with pytest.raises(ProblemError, match="another process"):
+        Spill(tmp_path, "scan7", 4)
+    spill.close(is_done=False)
+    with pytest.raises(ProblemError, match="name another folder"):
+        Spill(tmp_path, "scan8", 4)
+    with pytest.raises(ProblemError, match="message_bytes = 4, got 8"):
+        Spill(tmp_path, "scan7", 8)
+
+
+def test_a_call_that_fails_changes_nothing(tmp_path):
+    spill = Spill(tmp_path, "scan7", 4)
+    spill.add([Message(0, 0, bytes(4))], b"", ends=False)
+    with pytest.raises(StoreError, match="UNIQUE"):
+        spill.add([Message(1, 0, bytes(4)), Message(0, 0, bytes(4))], b"x", ends=False)
+    assert spill.kept_bytes == 4
+    assert reopened(tmp_path, spill).begun.made == 1
