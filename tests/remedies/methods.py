@@ -134,6 +134,23 @@ def too_fast(n_bytes, **options):
     return lambda: judged(problem, plan)
 
 
+def leaning(known=None, **options):
+    """Return what is said of a plan whose source sends twice as much at once as one link shows."""
+    tree = {
+        "destination": "D",
+        "hosts": {
+            "S": {"backlog_bytes": 4_000_000, **(known or {})},
+            "K": {"uplink_bytes_per_s": "none"},
+            "D": {"downlink_bytes_per_s": "none"},
+        },
+        "links": [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": 1e6} for a, b in ("SD", "SK", "KD")
+        ],
+    }
+    found = dc.coordinated(dc.Problem.from_dict(tree), **options).assumptions
+    return found.advice if found.matter else ""
+
+
 EXAMPLES = [
     Example("all links are free; give links a price_per_gb", priced(), priced(0.1)),
     Example(
@@ -305,5 +322,15 @@ EXAMPLES = [
         "margin_s must be less than deadline_s, {}, got {}; leave less before it, or allow more",
         lambda: dc.coordinated(relay(), deadline_s=4, margin_s=5),
         lambda: dc.coordinated(relay(), deadline_s=4, margin_s=1),
+    ),
+    Example(
+        "--cautious plans by the second number.",
+        leaning,
+        lambda: leaning(cautious=True),
+    ),
+    Example(
+        'If you know, state {} of {}, "none" if it has no limit.{}',
+        leaning,
+        lambda: leaning({"uplink_bytes_per_s": "none"}),
     ),
 ]
