@@ -28,6 +28,10 @@ EVENT_FILE = "event.toml"
 HEADERS = "headers.conf"
 SUMS = "SHA256SUMS"
 
+# What stands between these is of an event whose keeper is its only witness; it says what
+# `strength.ALONE` does.
+_ALONE = re.compile(r"<!-- alone -->\n(.*?)<!-- end alone -->\n", re.DOTALL)
+
 # What a page can say of itself; that no other page may frame it, only a header can.
 _NOT_IN_A_PAGE = "frame-ancestors 'none'"
 
@@ -54,10 +58,9 @@ def page_files(event_data: bytes, event: Event, privacy: str | None = None) -> d
         "script": _integrity(taken[SCRIPT]),
         "event": base64.b64encode(event_data).decode(),
     }
-    page = (static / PAGE).read_text(encoding="utf-8")
+    page = _ALONE.sub(r"\1" if event.alone else "", (static / PAGE).read_text(encoding="utf-8"))
     for name, text in said.items():
         page = page.replace(f"@{name}@", html.escape(text))
-    page = page.replace("@alone@\n", _alone() if event.alone else "")
     made = {
         **taken,
         # The last one: what a notice says is no name of ours.
@@ -67,33 +70,6 @@ def page_files(event_data: bytes, event: Event, privacy: str | None = None) -> d
     }
     lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(made.items())]
     return {**made, SUMS: "".join(lines).encode()}
-
-
-# As `strength.ALONE` says it, in all languages of the page: who reads it has not chosen one yet.
-_ALONE = {
-    "en": "One organiser keeps all of this event. Its receipts prove nothing against that "
-    "organiser, nor against whoever administers or hosts the machine, or breaks into it: they "
-    "could change times, refuse or delete what is handed in, show two people two logs, and read "
-    "before the deadline.",
-    "de": "Dieser Anlass liegt ganz bei einem Veranstalter. Seine Quittungen beweisen nichts gegen "
-    "ihn, noch gegen Verwalter und Betreiber seines Rechners oder Eindringlinge: Sie könnten "
-    "Zeiten ändern, Abgaben verweigern oder löschen, zwei Leuten zwei Protokolle zeigen und vor "
-    "dem Termin lesen.",
-    "fr": "Un seul organisateur tient tout cet événement. Ses reçus ne prouvent rien contre lui, "
-    "ni contre qui administre ou héberge sa machine ou s'y introduit : ils pourraient changer les "
-    "heures, refuser ou effacer des remises, montrer deux journaux à deux personnes et lire avant "
-    "l'échéance.",
-}
-
-
-_ALONE_TITLE = "What this event proves / Was dieser Anlass beweist / Ce que cela prouve"
-
-
-def _alone() -> str:
-    words = "".join(
-        f'<p lang="{lang}">{html.escape(text, quote=False)}</p>\n' for lang, text in _ALONE.items()
-    )
-    return f'<details class="warning"><summary>{_ALONE_TITLE}</summary>\n{words}</details>\n'
 
 
 def policy_of(event: Event) -> str:

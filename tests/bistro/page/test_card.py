@@ -22,8 +22,9 @@ from datacollect.bistro.formats.custody.verdicts import Verdict
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.marks import own_mark_key
 from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.receipt.content_proof import read_content_proof
 from datacollect.bistro.formats.receipt.receipt import read_receipt
-from datacollect.bistro.formats.receipt.verify import verify
+from datacollect.bistro.formats.receipt.verify import ShownContent, verify
 from datacollect.bistro.page.files import page_files
 
 PHONE = {"width": 360, "height": 640}
@@ -175,10 +176,23 @@ def assert_it_is_before_ones_eyes(page):
     assert -1 <= top < PHONE["height"] / 4
 
 
-def save(page) -> bytes:
-    page.evaluate("document.querySelector('#now button').click()")
+def save(page, what="receipt") -> bytes:
+    page.evaluate(
+        f"""() => [...document.querySelectorAll("#now button")]
+            .find((each) => each.textContent === "Save the {what}").click()"""
+    )
     wait_until(page, "blobs.length > 0")
     return page.evaluate("() => blobs.pop().text()").encode()
+
+
+def checked(page, *paths) -> str:
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    page.evaluate("document.getElementById('verdict').replaceChildren()")
+    for name, path in zip(("receipt", "shown", "proof"), paths, strict=True):
+        page.set_input_files(f"#{name}", path)
+    page.evaluate("document.querySelector('#check button').click()")
+    wait_until(page, "document.getElementById('verdict').textContent !== ''")
+    return page.text_content("#verdict")
 
 
 # As older pages have noted whose receipts were saved.
@@ -240,6 +254,14 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     assert card(page)["code"] == f"Write this code down: {first[:5]}\u00a0{first[5:10]}"
     found = verify(world.event_file.read_bytes(), receipt, amendments=[])
     assert found.outcome == "in time"
+    # Of which file, the proof shows to anybody; what that reveals is said beside it.
+    proof = read_content_proof(save(page, "proof"))
+    assert proof.entry == receipt.entry
+    shown = ShownContent(proof.opening(world.event.id), [b"form" * 1000])
+    found = verify(world.event_file.read_bytes(), receipt, content=shown, amendments=[])
+    assert (found.covers, found.is_the_one) == ("the file", True)
+    assert "whoever sees it can test guesses" in card(page)["hint shows"]
+    assert "Save the receipt and the proof" in card(page)["to-do"]
     assert_all_can_use_it(page)
 
     # The same bytes make no second draft.
@@ -265,9 +287,19 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     assert card(page)["H3"] == "✓Done"
     wait_for_hint(page, "More is proved now")
     assert page.evaluate("document.title").startswith("✓ Done")
-    assert read_receipt(save(page)).collected is not None
+    receipt_data = save(page)
+    assert read_receipt(receipt_data).collected is not None
     wait_for_hint(page, "The receipt is saved")
     assert_all_can_use_it(page)
+    # What is shown to somebody is checked without anything of what this browser knows.
+    (tmp_path / "other.receipt.json").write_bytes(receipt_data)
+    (tmp_path / "other.proof").write_bytes(save(page, "proof"))
+    assert "In time: the file other.pdf was handed in by " in checked(
+        page, tmp_path / "other.receipt.json", tmp_path / "other.pdf", tmp_path / "other.proof"
+    )
+    assert "The file is not the one" in checked(
+        page, tmp_path / "other.receipt.json", tmp_path / "form.pdf", tmp_path / "other.proof"
+    )
     page.evaluate(SAVED_BEFORE)
     page.reload()
     wait_for(page, "done", "other.pdf")

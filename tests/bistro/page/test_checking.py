@@ -27,8 +27,10 @@ from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
+from datacollect.bistro.formats.log.content import content_digest, header_bytes
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, amendments_data
 from datacollect.bistro.formats.receipt.verify import verify
 from datacollect.bistro.formats.sealing.keep import keep
@@ -48,6 +50,9 @@ COMMITMENT = marked_by(EVENT, COMMITMENT)
 RECEIPT = Receipt(COMMITMENT)
 ENTRY = RECEIPT.entry
 LATEST_S = DEADLINE_S + EVENT.lag_s
+NOTHING_TELLS = (
+    "Nothing tells here how the file was sealed: choose its proof, too, or its .keep instead."
+)
 # The first line of the page, by outcome and what was shown.
 SAID = {"in time": "In time: ", "late": "Late: ", "not proved": "This proves nothing."}
 
@@ -137,9 +142,9 @@ CASES = {
 
 
 @contextmanager
-def page_of(browser, folder, amendments=()):
+def page_of(browser, folder, amendments=(), data=DATA):
     """The page without any service but one that knows amendments."""
-    (folder / "event.toml").write_bytes(DATA)
+    (folder / "event.toml").write_bytes(data)
     write_page(folder / "event.toml", folder / "page")
 
     def answer(route):
@@ -150,11 +155,12 @@ def page_of(browser, folder, amendments=()):
         else:
             route.abort()
 
-    with served(folder / "page") as url, browser.new_context(locale="en", **CONTEXT) as context:
+    new = browser.new_context(locale="en", timezone_id="UTC", **CONTEXT)
+    with served(folder / "page") as url, new as context:
         context.route("https://*.example/**", answer)
         page = context.new_page()
         page.goto(url)
-        page.click("summary")
+        page.click("summary:has(#check-title)")
         yield page
 
 
@@ -164,13 +170,17 @@ def page(browser, tmp_path_factory):
         yield made
 
 
-def checked(page, receipt: bytes, shown: bytes | None = SEALED, name="a.age") -> list[str]:
+def checked(
+    page, receipt: bytes, shown: bytes | None = SEALED, name="a.age", shows: bytes | None = None
+) -> list[str]:
     """Return the lines that the page says of a receipt."""
     page.evaluate("document.getElementById('verdict').replaceChildren()")
     file = {"name": "a.receipt.json", "mimeType": "application/json", "buffer": receipt}
     page.set_input_files("#receipt", file)
     given = [] if shown is None else {"name": name, "mimeType": "", "buffer": shown}
     page.set_input_files("#shown", given)
+    beside = [] if shows is None else {"name": "a.proof", "mimeType": "", "buffer": shows}
+    page.set_input_files("#proof", beside)
     page.click("#check button")
     wait_until(page, "document.querySelectorAll('#verdict p').length > 0")
     return page.eval_on_selector_all("#verdict p", "all => all.map(each => each.textContent)")
@@ -191,16 +201,14 @@ def test_the_page_says_of_a_receipt_what_python_says(page, case):
     assert len([each for each in reasons if "does not count" in each]) == len(
         [each for each in found.reasons if "does not count" in each]
     )
-    assert any(each.startswith("Collected by") for each in reasons) == (
-        found.collected_s is not None
-    )
+    assert ("and collected by" in first) == (found.collected_s is not None)
 
 
 @pytest.mark.parametrize(
     ("shown", "said"),
     [
         (b"age-encryption.org/v1\nother", "The sealed file is not the one that was handed in."),
-        (b"a file", "Nothing tells here how the file was sealed: choose its .keep instead."),
+        (b"a file", NOTHING_TELLS),
     ],
 )
 def test_another_file_than_the_receipts_proves_nothing(page, shown, said):
@@ -235,8 +243,86 @@ def test_what_python_keeps_is_read_on_the_page(page, tmp_path):
 
 def test_without_a_file_it_is_of_some_bytes(page):
     first, *reasons = checked(page, CASES["in time"].data, None)
-    assert first.startswith("In time: some bytes, nobody knows which, stood in a log by")
-    assert "No file was given." in reasons
+    assert first.startswith("In time: some bytes, nobody knows which, existed by")
+    assert "No file was given: choose the one that was handed in, and its proof." in reasons
+
+
+FORM = b"a form"
+INNER = Inner(
+    header_bytes({"content": EVENT.content, "event": EVENT.id.hex(), "name": "form.pdf"}),
+    bytes(range(32)),
+    bytes(64),
+)
+OF_FORM = Receipt(
+    marked_by(
+        EVENT,
+        replace(COMMITMENT, content=content_digest(INNER.secret, INNER.header, [FORM]), mark=None),
+    )
+)
+SHOWN = OF_FORM.with_more(proofs=[proof(entry=OF_FORM.entry)])
+PROOF = proof_of_content(OF_FORM.entry, INNER).data
+OTHER_SECRET = proof_of_content(OF_FORM.entry, replace(INNER, secret=bytes(32))).data
+NO_FILE = "The file is not the one that was handed in, or was changed since."
+NO_PROOF = "The proof is none, or that of another receipt: choose the one that was saved"
+
+
+def test_with_its_proof_a_sentence_says_which_file_by_when_and_whether_it_was_collected(page):
+    first, *_ = checked(page, SHOWN.data, FORM, "form.pdf", PROOF)
+    when = "Apr 16, 2027, 3:59:01 AM UTC"
+    unsaid = "nothing here proves that it was collected."
+    assert first.replace("\u202f", " ") == f"In time: the file form.pdf existed by {when}; {unsaid}"
+    said = Verdict(EVENT.id, OF_FORM.entry, "collected", "")
+    found = proof(entry=said.data, log=EVENT.verdicts.name, service="verdicts")
+    receipt = replace(SHOWN, collected=collected_text(found, said))
+    first, *_ = checked(page, receipt.data, FORM, "form.pdf", PROOF)
+    assert first.replace("\u202f", " ") == (
+        f"In time: the file form.pdf was handed in by {when}, and collected by {when}."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("receipt", "form", "shows", "said"),
+    [
+        (SHOWN, FORM + b"s", PROOF, NO_FILE),
+        (SHOWN, b"", PROOF, NO_FILE),
+        # Of another receipt: the same file, by the same secret, in another entry.
+        (CASES["in time"], FORM, PROOF, NO_PROOF),
+        (SHOWN, FORM, OTHER_SECRET, NO_FILE),
+        *((SHOWN, FORM, each, NO_PROOF) for each in (b"", b"{}", b"\xff", PROOF * 100)),
+        (SHOWN, FORM, PROOF.replace(b"proof/1", b"proof/2"), NO_PROOF),
+        (SHOWN, FORM, PROOF.replace(b'"key"', b'"kay"'), NO_PROOF),
+    ],
+)
+def test_a_proof_of_another_file_or_receipt_or_none_shows_nothing(page, receipt, form, shows, said):
+    first, *reasons = checked(page, receipt.data, form, "form.pdf", shows)
+    assert first == SAID["not proved"]
+    assert any(each.startswith(said) for each in reasons)
+
+
+@pytest.mark.slow
+def test_what_a_proof_does_not_show_the_sealed_file_still_may(page):
+    """Who gives a ``.keep`` or the sealed file, and the proof with it."""
+    first, *_ = checked(page, SHOWN.data, SEALED, "a.age", PROOF)
+    assert first.startswith("In time: the sealed file a.age existed by ")
+
+
+@pytest.mark.slow
+def test_of_an_event_whose_keeper_is_its_only_witness_that_is_said_in_each_language(
+    browser, tmp_path
+):
+    data = event_bytes(n_witnesses=1, quorum=1, alone=True)
+    event = read_event(data)
+    of = marked_by(event, replace(COMMITMENT, event=event.id, mark=None))
+    with page_of(browser, tmp_path, data=data) as page:
+        for language, words in (
+            ("en", "Its receipts prove nothing against that organiser"),
+            ("de", "Ihre Belege beweisen nichts gegen ihn"),
+            ("fr", "Ses reçus ne prouvent rien contre lui"),
+        ):
+            page.select_option("#language", language)
+            assert words in page.text_content("details.warning p")
+            assert any(words in each for each in checked(page, Receipt(of).data))
 
 
 @pytest.mark.slow

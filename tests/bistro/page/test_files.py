@@ -192,6 +192,16 @@ def test_all_that_a_phone_loads_is_small_once_it_is_packed():
     assert sum(sizes.values()) <= MOST_PACKED_BYTES, sizes
 
 
+def test_what_an_event_proves_whose_keeper_is_its_only_witness_is_said_by_its_page_alone():
+    told = {}
+    for data in (event_bytes(), event_bytes(n_witnesses=1, quorum=1, alone=True)):
+        event = read_event(data)
+        told[event.alone] = page_files(data, event)["index.html"].decode()
+    words = '<details class="warning"><summary data-text="alone_title">'
+    assert {alone: words in page for alone, page in told.items()} == {False: False, True: True}
+    assert not any("alone -->" in page for page in told.values())
+
+
 NOTICE = """We, the school <office@school.example>, keep files for a year.
 
 Ask us at https://school.example/privacy?a=1&b=2, or write.

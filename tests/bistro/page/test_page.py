@@ -32,6 +32,7 @@ from datacollect.bistro.formats.receipt.verify import Content, verify
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.bistro.person.items import commitment_of
+from datacollect.bistro.person.verify_receipt import verify_receipt
 from datacollect.commands.main import run
 from datacollect.net.keys import is_signed
 
@@ -136,6 +137,7 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     keep_path = saved(page, r"\.keep$", person)
     assert receipt_path.name == "Übung 1.txt.receipt.json"
     assert keep_path.name == "Übung 1.txt.keep"
+    assert saved(page, "Save the proof", person).name == "Übung 1.txt.proof"
 
     receipt = read_receipt(receipt_path.read_bytes())
     kept = read_keep(keep_path)
@@ -164,6 +166,10 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     content = Content(kept.inner.secret, kept.inner.header, [CONTENT])
     found = verify(world.event_file.read_bytes(), receipt, content=content, amendments=[])
     assert (found.outcome, found.covers) == ("in time", "the file")
+    # The proof lies beside file and receipt: nothing else is needed, the `.keep` least of all.
+    keep_path.rename(person / "elsewhere")
+    found = verify_receipt(receipt_path, world.event_file, file=person / "Übung 1.txt")
+    assert (found.outcome, found.covers, found.is_the_one) == ("in time", "the file", True)
     word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
     assert (word.sha256, word.sealed_anew) == (receipt.commitment.ciphertext_sha256, False)
 

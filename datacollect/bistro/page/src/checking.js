@@ -2,32 +2,56 @@
 import { entryOf } from "./commitment.js";
 import { readKeep } from "./keep.js";
 import { readReceipt, verdictOf } from "./receipt.js";
+import { MOST_BYTES, readShown } from "./showing.js";
 
+const TIMES = ["time", "deadline", "collected"];
 const AGE = "age-encryption.org/v1\n";
 
-// Sentences about what a receipt proves of what is shown. `digest` hashes blobs, in a worker.
-export async function checkReceipt(bytes, file, handing, items, digest, texts) {
+// Sentences about what a receipt proves of what is shown: the first one says which file, by when, and
+// whether it was collected. `proof`: the file's, if there is one. `digest` hashes blobs, in a worker.
+export async function checkReceipt(bytes, file, proof, handing, items, digest, texts) {
   const receipt = readReceipt(bytes);
-  const shown = file && (await shownOf(file, receipt, items, digest));
+  const shown = file && (await shownOf(file, proof, receipt, items, digest));
   const found = verdictOf(receipt, handing.original, handing.amendments, shown);
-  const written = (values) => ({ ...values, time: values.time && texts.instant(values.time) });
-  const covers = texts.say(`covers_${found.covers ?? "bytes"}`);
-  return [
-    texts.say(found.outcome, written({ covers, time: found.time })),
-    ...found.reasons.map(([key, values]) => texts.say(key, written(values))),
-  ];
+  const covers = texts.say(`covers_${found.covers ?? "bytes"}`, { name: file?.name });
+  const first = found.collected === undefined ? found.outcome : `${found.outcome}_collected`;
+  return [[first, { ...found, covers }], ...found.reasons].map(([key, values]) =>
+    texts.say(key, withInstants(values, texts)),
+  );
+}
+
+function withInstants(values, texts) {
+  const written = { ...values };
+  for (const name of TIMES) if (values[name] !== undefined) written[name] = texts.instant(values[name]);
+  return written;
 }
 
 // What of a file is held against a receipt, and whether it is what was handed in.
-async function shownOf(file, receipt, items, digest) {
+async function shownOf(file, proof, receipt, items, digest) {
+  const isContent = async (by) => (await digest(file, by)) === receipt.content_p;
   const isSealed = async (blob) =>
     blob.size === receipt.size && (await digest(blob)) === receipt.ciphertext_sha256;
+  if (proof) {
+    const opening = await openingBy(proof, receipt);
+    if (!opening) return { what: "proof", is: false };
+    if (await isContent({ opening })) return { what: "file", is: true };
+  }
   const kept = await readKeep(file);
   if (kept) return { what: "sealed_file", is: await isSealed(kept.ciphertext) };
   const item = items.find((each) => each.ciphertext_sha256 && entryOf(each) === entryOf(receipt));
-  if (item && (await digest(file, item)) === receipt.content_p) return { what: "file", is: true };
+  if (item && (await isContent({ inner: item }))) return { what: "file", is: true };
   if ((await file.slice(0, AGE.length).text()) === AGE) {
     return { what: "sealed_file", is: await isSealed(file) };
   }
-  return { what: item ? "file" : "known", is: false };
+  return { what: item || proof ? "file" : "known", is: false };
+}
+
+// What a proof opens of a receipt; null where it is none of it.
+async function openingBy(proof, receipt) {
+  const data = await proof.slice(0, MOST_BYTES + 1).arrayBuffer();
+  try {
+    return readShown(new Uint8Array(data), receipt);
+  } catch {
+    return null;
+  }
 }

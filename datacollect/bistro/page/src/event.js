@@ -45,6 +45,8 @@ export function readEvent(bytes) {
     neverCame: tree.never_came ?? "another",
     // What headers name, so that a proof shows the file alone; older events say nothing of it.
     content: tree.content === OPENED_CONTENT ? OPENED_CONTENT : undefined,
+    // Its keeper is its only witness.
+    alone: tree.alone ?? false,
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
     // So many of a ticket may count.

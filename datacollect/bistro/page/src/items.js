@@ -4,8 +4,10 @@ import { places } from "./drafts.js";
 import { keepOf } from "./keep.js";
 import { lineOf } from "./lines.js";
 import { receiptFile } from "./receipt.js";
+import { proofText } from "./showing.js";
 
 const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–" };
+const BUTTONS = ["save_receipt", "save_proof", "save_keep", "try_again", "forget"];
 
 export class Items {
   // `now`, `before`: where the newest one goes, and the others; `said` tells those who cannot see.
@@ -100,6 +102,7 @@ export class Items {
     const buttons = add("div", root, { className: "buttons" });
     for (const [name, act] of [
       ["save_receipt", () => this.#saveReceipt(id)],
+      ["save_proof", () => this.#saveProof(id)],
       ["save_keep", () => this.#saveKeep(id)],
       ["try_again", () => this.handing.tryAgain(id)],
       ["forget", () => this.#forget(id)],
@@ -107,6 +110,8 @@ export class Items {
       card[name] = add("button", buttons, { type: "button" });
       card[name].addEventListener("click", act);
     }
+    card.shows = add("p", root, { id: `shows-${id}`, className: "hint shows" });
+    card.save_proof.setAttribute("aria-describedby", card.shows.id);
     card.file.addEventListener("change", () => this.#again(id, card));
     return card;
   }
@@ -116,7 +121,10 @@ export class Items {
     const progress = handing.progress.get(item.id);
     const other = this.places.get(item.id);
     const { key, values, state, toDo } = lineOf(item, standing, progress, other, handing.event, texts);
-    const say = (name, more) => texts.say(name, { name: item.name, ...more });
+    const isSealed = Boolean(item.ciphertext_sha256);
+    const hasProof = isSealed && proofText(item) !== null;
+    const papers = texts.say(hasProof ? "papers_both" : "papers_receipt");
+    const say = (name, more) => texts.say(name, { name: item.name, papers, ...more });
     card.is = state;
     card.root.className = state;
     set(card.sign, SIGNS[state]);
@@ -141,14 +149,15 @@ export class Items {
     }
     // Who did not answer is of no more use once somebody has.
     card.troubles.hidden = rows.length === 0 || standing.holder || isReplaced;
-    const isSealed = Boolean(item.ciphertext_sha256);
     const hint = isSealed && !isReplaced && this.#hint(item, standing);
     set(card.hint, hint ? say(hint) : "");
     set(card.againText, say("same_file"));
     card.again.hidden = item.state !== "lost";
-    for (const name of ["save_receipt", "save_keep", "try_again", "forget"]) set(card[name], say(name));
+    for (const name of BUTTONS) set(card[name], say(name));
     card.save_receipt.hidden = !isSealed;
     card.save_receipt.className = hint && hint !== "saved" && standing.proves > 0 ? "first" : "";
+    card.save_proof.hidden = !hasProof;
+    set(card.shows, hasProof ? say("proof_shows") : "");
     card.save_keep.hidden = !isSealed || Boolean(item.anew) || item.state === "lost";
     card.try_again.hidden = item.state !== "refused";
     card.forget.hidden = item.state === "sealing";
@@ -168,6 +177,12 @@ export class Items {
     const item = this.handing.items.get(id);
     download(receiptFile(item), `${item.name}.receipt.json`);
     return this.handing.markSaved(id);
+  }
+
+  // What it shows is known once the file is sealed, and stays so: of this no saving is remembered.
+  #saveProof(id) {
+    const item = this.handing.items.get(id);
+    download(new Blob([proofText(item)]), `${item.name}.proof`);
   }
 
   async #saveKeep(id) {

@@ -224,14 +224,14 @@ class Page {
   // Checking ----------------------------------------------------------------------------------
 
   async check() {
-    const [receipt, shown] = ["receipt", "shown"].map((id) => byId(id).files[0]);
+    const [receipt, shown, proof] = ["receipt", "shown", "proof"].map((id) => byId(id).files[0]);
     if (!receipt) return;
-    const digest = (blob, inner) => this.helper.ask({ digest: { blob, inner } });
+    const digest = (blob, by) => this.helper.ask({ digest: { blob, ...by } });
     const items = [...this.handing.items.values()];
     let lines;
     try {
       const bytes = new Uint8Array(await receipt.arrayBuffer());
-      lines = await checkReceipt(bytes, shown, this.handing, items, digest, this.texts);
+      lines = await checkReceipt(bytes, shown, proof, this.handing, items, digest, this.texts);
     } catch (error) {
       lines = [this.texts.say("check_none", { words: error.message })];
     }

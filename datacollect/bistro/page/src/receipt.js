@@ -142,12 +142,10 @@ export function verdictOf(tree, event, amendments, shown) {
   if (tree.tokens.length) reasons.push(["tokens_elsewhere", {}]);
   const time = receiptTime(tree, entry, now);
   const collected = collectedTime(tree.collected, entry, now);
-  if (collected !== undefined) reasons.push(["collected_by", { time: collected }]);
-  else if (tree.collected) reasons.push(["not_collected", {}]);
+  if (tree.collected && collected === undefined) reasons.push(["not_collected", {}]);
+  if (event.alone) reasons.push(["alone", {}]);
   const isOf = !shown || shown.is;
   if (time === undefined || !isOf) return { outcome: "not_proved", reasons };
-  reasons.push(["counted_at", { time }]);
   const outcome = time <= latest(now) ? "in_time" : "late_time";
-  if (outcome === "late_time") reasons.push(["deadline_was", { time: now.deadline }]);
-  return { outcome, time, collected, covers: shown?.what ?? "bytes", reasons };
+  return { outcome, time, deadline: now.deadline, collected, covers: shown?.what ?? "bytes", reasons };
 }

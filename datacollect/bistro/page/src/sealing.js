@@ -2,7 +2,7 @@
 import { Encrypter } from "age-encryption";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { asciiJson, bigEndian, hex, joined, utf8 } from "./bytes.js";
-import { contentCode } from "./commitment.js";
+import { contentCode, openedCode } from "./commitment.js";
 
 // What is kept at once; what is read at once.
 const PART_BYTES = 4 * 2 ** 20;
@@ -85,9 +85,11 @@ async function* blocksOf(stream) {
   }
 }
 
-// The hash of some bytes; or, given what is sealed beside them, the code of a content.
-export async function digestOf(blob, inner) {
-  const digest = inner ? contentCode(inner.secret, inner.header) : sha256.create();
+// The hash of some bytes; or the code of a content, given what is sealed beside them, or what opens it.
+export async function digestOf({ blob, inner, opening }) {
+  const digest = opening
+    ? openedCode(opening)
+    : inner ? contentCode(inner.secret, inner.header) : sha256.create();
   for await (const block of bytesOf(blob)) digest.update(block);
   return hex(digest.digest());
 }

@@ -3,7 +3,7 @@ import { textOf, unhex } from "./bytes.js";
 import { entryOf, openingOf } from "./commitment.js";
 
 const FORMAT = "datacollect-proof/1";
-const MOST_BYTES = 4096;
+export const MOST_BYTES = 4096;
 
 // The text of an item's proof; null where its `.keep` alone shows the file, as at older events.
 export function proofText(item) {

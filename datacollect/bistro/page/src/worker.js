@@ -24,7 +24,7 @@ async function fitting({ id, event, nBytes }) {
 }
 
 async function answer({ number, seal: order, digest, room }) {
-  if (digest) return digestOf(digest.blob, digest.inner);
+  if (digest) return digestOf(digest);
   if (room) return fitting(room);
   const store = new Store(order.event);
   await store.dropParts(order.id);
