@@ -310,7 +310,7 @@ def evidence_of_cancelled(
         if row.word == COLLECTED:
             files.look(row)
     text = f"the event was cancelled: {standing.cancelled}: nothing more is collected"
-    remedy = "what lies here stays; `datacollect event forget` removes what is a person's"
+    remedy = "what lies here stays"
     lacks = (*files.lacks(), Lack(CANCELLED, 0, "the organiser", None, text, remedy))
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, lacks)
 
