@@ -15,7 +15,7 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
     "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
-    "join": "Keep a part of an event on this host, by the organiser's line.",
+    "join": "Keep a part of an event on this host: one command, with the organiser's line.",
     "verify": (
         "Show what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
     ),
