@@ -46,7 +46,7 @@ EXAMPLES = [
     Example(
         '{} must be left out by udp: packets {}, got {}; leave it out, or write transport = "tcp"',
         read(via=["K"]),
-        read(via=["K"], transport="tcp"),
+        read(via=["K"], transport="tcp", udp=None),
     ),
     Example(
         'udp must be left out by tcp, got {}; write transport = "udp"',

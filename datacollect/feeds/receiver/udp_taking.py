@@ -208,7 +208,8 @@ class UdpTaking:
             raw_nonce(self._nonce),
             hello.message_bytes,
             hello.rate_bytes_per_s / hello.message_bytes,
-            -(-most_bytes // hello.message_bytes),
+            # Twice the room: what fits no more is said to be so, a leap to nowhere is none.
+            2 * most_bytes // hello.message_bytes + values["reorder"],
             values["reorder"],
         )
         # What stands behind what is decided came before the connection broke, and counts as lost.
