@@ -304,7 +304,7 @@ EXAMPLES = [
     ),
     Example(
         "UDP port {} of this host cannot be opened: {}; stop what uses it, or write another "
-        "udp_port into [measure]",
+        "udp_port into [{}]",
         into_a_port(True),
         into_a_port(False),
     ),
