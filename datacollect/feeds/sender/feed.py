@@ -385,6 +385,8 @@ class Feed:
         self._tried.set()
         try:
             self._talk(link)
+            if self.report is not None:
+                link.end()
         finally:
             link.close()
 
