@@ -402,7 +402,7 @@ EXAMPLES = [
     ),
     Example("not tried: give the identity with --identity", new(), with_an_identity),
     Example(
-        "say what to audit: --log reads the logs alone",
+        "choose what to audit: --log reads only the logs",
         audited(),
         audited("--log"),
     ),
