@@ -58,7 +58,7 @@ class ProblemError(DatacollectError, ValueError):
 
 
 class NotWrittenError(ProblemError):
-    """A file cannot be written: exit code 3 where the disk is full, or fails; else 2."""
+    """A file cannot be written: exit code 3 where the disk is full or failing; else 2."""
 
     def __init__(self, message: str, errno: int | None = None) -> None:
         super().__init__(message)

@@ -305,7 +305,7 @@ class World:
         return json.dumps(tree).encode()
 
     def commit(self, service: Service, entry: bytes | list[bytes], number: int = 1) -> Answer:
-        """Commit to an entry, or to several, with a ticket; come again while it starts."""
+        """Commit to an entry, or to several, with a ticket; try again while it starts."""
         body = self.commit_body(service, entry, number)
 
         def answer() -> Answer | None:

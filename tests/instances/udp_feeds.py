@@ -7,7 +7,14 @@ from typing import Any
 from datacollect.feeds.formats.feed_file import FeedFile
 
 SIZE = 1000
-UDP: dict[str, Any] = {"transport": "udp", "rate": "4 Mbit/s", "message_bytes": SIZE, "give_up": 20}
+# A guard that a busy machine does not set off.
+UDP: dict[str, Any] = {
+    "transport": "udp",
+    "rate": "4 Mbit/s",
+    "message_bytes": SIZE,
+    "give_up": 60,
+    "udp": {"most_loss": 0.9, "grace": 30.0, "end": 60.0},
+}
 
 
 def feed_file(**more: object) -> FeedFile:

@@ -38,7 +38,10 @@ def tree(**more):
 def test_what_is_written_is_read_back_the_same(tmp_path):
     nics = (Nic("eth0", 1.25e9, 1500, 8, "checksums, TSO"), Nic("eth1"))
     written = profile(
-        nics=nics, machine="abc", seen={"kernel": "Linux ü"}, refused={"disk": "others are busy"}
+        nics=nics,
+        machine="abc",
+        seen={"kernel": "Linux ü"},
+        refused={"disk": "other programs are busy"},
     )
     path = tmp_path / "PROFILE.toml"
     path.write_text(written.to_toml(), encoding="utf-8")

@@ -402,7 +402,7 @@ EXAMPLES = [
     ),
     Example("not tried: give the identity with --identity", new(), with_an_identity),
     Example(
-        "say what to audit: --log reads the logs alone",
+        "choose what to audit: --log reads only the logs",
         audited(),
         audited("--log"),
     ),
@@ -521,7 +521,7 @@ EXAMPLES = [
     Example("put them back from a copy of the folder", asked(removed), asked(put_back)),
     Example("files that were brought here", asked(collected_elsewhere), asked(taken_over)),
     Example(
-        "upload` again, until", asked(left(NOT_SENT, missing={WITHOUT_UPLOAD: 1})), asked(begun)
+        "upload` again, while", asked(left(NOT_SENT, missing={WITHOUT_UPLOAD: 1})), asked(begun)
     ),
     Example("upload --elsewhere`", asked(left(LOST, missing={WITHOUT_DATA: 1})), asked(begun)),
     Example(

@@ -365,7 +365,7 @@ EXAMPLES = [
         measured("measure problem samples --backlog a=1 --destination b"),
     ),
     Example(
-        "where do all data go? Give --hosts, a file that says it, or --destination",
+        "where do all data go? Give --hosts, a file with the destination, or --destination",
         measured("measure problem samples --backlog a=1"),
         measured("measure problem samples --backlog a=1 --destination b"),
     ),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 from instances.agents import write_agent
-from instances.feeds import feed_table, feed_tree
+from instances.feeds import feed_table
 from remedies.trying import Example
 
 from datacollect.feeds.commands.send import _input
@@ -16,7 +14,6 @@ from datacollect.feeds.formats.feed_file import FeedFile
 from datacollect.feeds.formats.frames import Hello
 from datacollect.feeds.receiver.service import FeedService
 from datacollect.feeds.sender.core import SenderCore
-from datacollect.feeds.sender.feed import send
 from datacollect.feeds.sender.rate_seen import RateSeen
 from datacollect.feeds.sender.spill import Spill
 from datacollect.feeds.sender.store import Memory
@@ -86,29 +83,6 @@ def allowed(**change):
     return ask
 
 
-def begun(**keys):
-    """Begin a feed to nobody; it ends at once."""
-
-    def begin():
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
-            free = held.enter_context(socket.create_server(("127.0.0.1", 0)))
-            place = f"https://127.0.0.1:{free.getsockname()[1]}"
-            free.close()
-            tree = {**feed_tree(Path(folder), _Named()), **TREE, **keys}
-            tree["key"] = str(Path(folder) / "instrument.key")
-            tree["agents"] = {"D": {**AGENT, "url": place}}
-            send(tree).abandon()
-
-    return begin
-
-
-class _Named:
-    name = place = "D"
-
-    class agent:  # noqa: N801 - as `RunningAgent` calls it
-        fingerprint = AGENT["fingerprint"]
-
-
 def given(source, generate):
     """Say what is sent."""
     return lambda: _input(source, generate)
@@ -138,16 +112,6 @@ EXAMPLES = [
         "send less, or have most_rate of [feed], and the agent's own limit, raised there",
         allowed(),
         allowed(rate_bytes_per_s=1e6),
-    ),
-    Example(
-        'feeds by UDP are not taken here; write transport = "tcp"',
-        allowed(transport="udp", rate_bytes_per_s=1.0),
-        allowed(rate_bytes_per_s=1.0),
-    ),
-    Example(
-        'transport = "udp" is not sent here; write "tcp"',
-        begun(transport="udp"),
-        begun(transport="tcp"),
     ),
     Example(
         "give either FILE or --generate, got both",

@@ -163,7 +163,7 @@ EXAMPLES = [
     ),
     Example(
         "the rest is written; measure again when the machine is idle",
-        calibrate(found=profile(refused={"tls": "others are busy"})),
+        calibrate(found=profile(refused={"tls": "other programs are busy"})),
         calibrate(),
     ),
     Example(

@@ -36,7 +36,9 @@ TIME, HOST, MAIL = "2090-01-31 18:00", "hand-in.example", "a@x.example"
 @contextmanager
 def folder_with_a_certificate(*names):
     """Work where a roster lies, and a certificate for a host."""
-    with in_new_folder(people_csv="person\nAnn\n") as folder:
+    # Ports are none of it: other tests may take any.
+    ports = mock.patch("datacollect.bistro.one_host.ways.require_free_port")
+    with in_new_folder(people_csv="person\nAnn\n") as folder, ports:
         host = names[0] if names else HOST
         chain, key = make_certificate(host, names[-1] if names else HOST)
         (folder / "c.pem").write_bytes(chain)

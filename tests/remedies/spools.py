@@ -73,6 +73,7 @@ def in_slots(slot_s, links):
                     "destination": "D",
                     "key": str(folder / "collector.key"),
                     "agents": {"S": agent},
+                    "hosts": {"T": {}},
                     "links": links,
                 }
                 return dc.pull(tree, folder / "into", slot_s=slot_s)

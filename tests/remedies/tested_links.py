@@ -298,18 +298,18 @@ def names_all(run, n):
 
 EXAMPLES = [
     Example(
-        "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; write one",
+        "this agent accepts no UDP packets: its file has no udp_port in [measure], or 0; write one",
         with_agents(PAIRS, udp_port=0),
         into_a_free_port,
     ),
     Example(
         "UDP port {} of this host cannot be opened: {}; stop what uses it, or write another "
-        "udp_port into [measure]",
+        "udp_port into [{}]",
         into_a_port(True),
         into_a_port(False),
     ),
     Example(
-        "is none of the addresses in this agent's connect_to, and nothing is sent elsewhere; "
+        "is not one of the addresses in this agent's connect_to, the only ones it sends to; "
         "write it there",
         with_agents(ONE_PING, knows="another"),
         with_agents(ONE_PING),

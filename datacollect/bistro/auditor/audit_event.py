@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 OVER_AFTER_S = 600
 # Of an event of version 1.
 HEARD_TICKETS = (
-    "an event of this older kind does not show who has handed something in: whoever heard a ticket "
-    "could use it"
+    "an event of this older kind does not show who has handed something in: anyone who heard a "
+    "ticket could use it"
 )
 
 
@@ -305,7 +305,7 @@ def _sources(
     if verdicts is None:
         if batches is not None:
             raise ProblemError(
-                "batches are held against verdicts; give verdicts, the address of their log or a "
+                "batches are compared with verdicts; give verdicts, the address of their log or a "
                 "folder"
             )
         return None

@@ -29,9 +29,7 @@ SHOWN_RECEIPTS = 20
 
 def audit(
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")],
-    log: Annotated[
-        bool, typer.Option("--log", help="Read the logs of all services, alone.")
-    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Read only the logs of all services.")] = False,
     batches: Annotated[
         str | None,
         typer.Option("--batches", metavar="DIR", help="Folder of the batches of all bistros."),
@@ -46,7 +44,7 @@ def audit(
     ] = None,
     receipts: Annotated[
         str | None,
-        typer.Option("--receipts", metavar="DIR", help="Hold these receipts against the logs."),
+        typer.Option("--receipts", metavar="DIR", help="Compare these receipts with the logs."),
     ] = None,
     stamps: Annotated[
         str | None,
@@ -80,7 +78,7 @@ def audit(
 
     if log == (verdicts is not None):
         raise ProblemError(
-            "say what to audit: --log reads the logs alone, --verdicts WHERE all of the event"
+            "choose what to audit: --log reads only the logs, --verdicts WHERE the whole event"
         )
     require_at_most_one({"--workers": workers, "--dask": dask})
     require_new(output, force=force)
@@ -130,7 +128,11 @@ def _show(found: Audit) -> None:
         emit_text(found.caveat)
     for lie in found.evidence:
         emit_text(f"evidence: {lie.who}: {lie.text}")
-    emit("nothing contradicts anything" if not found.evidence else "there is evidence of lies")
+    emit(
+        "nothing contradicts anything"
+        if not found.evidence
+        else "there is evidence of misbehaviour"
+    )
 
 
 def _show_stamped(stamped: Stamped) -> None:
@@ -161,7 +163,7 @@ def _show_custody(custody: Custody) -> None:
     rows += [(f"{counts[name]:,}", f"  {name}") for name in ("collected", "superseded", "refused")]
     rows += [(f"{n:,}", f"    it {why}") for why, n in sorted(custody.refused.items())]
     rows.append((f"{counts['missing']:,}", f"  {missing}"))
-    rows.append((f"{counts['acknowledged']:,}", "    of these held by a bistro, by its word"))
+    rows.append((f"{counts['acknowledged']:,}", "    of these held by a bistro, according to it"))
     rows.append((f"{counts['late']:,}", "late"))
     rows.append((f"{counts['unproved']:,}", "without a time that a quorum has signed"))
     if counts["superseded_by_absent"]:

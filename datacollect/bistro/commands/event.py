@@ -45,7 +45,7 @@ def new(
     identity: Annotated[
         list[str] | None,
         typer.Option(
-            "--identity", metavar="FILE", help="Try whether this identity opens; repeatable."
+            "--identity", metavar="FILE", help="Check whether this identity opens; repeatable."
         ),
     ] = None,
     like: Annotated[
@@ -67,7 +67,7 @@ def new(
 ) -> None:
     """Complete and check the draft of an event; print its id, and what it withstands.
 
-    Publish the file byte by byte as it is: every change makes it another event.
+    Publish the file unchanged: any change makes it another event.
     """
     from datacollect.bistro.organiser.new_event import new_event
     from datacollect.errors import ProblemError
@@ -97,7 +97,7 @@ def new(
         note_text(f"caution: {sentence}")
     note("for the files of the witnesses:")
     emit(f"logs = {toml_text(logs)}")
-    note_text(f"publish {output} byte by byte as it is: every change makes it another event")
+    note_text(f"publish {output} unchanged: any change makes it another event")
 
 
 @event.command(cls=Command)
@@ -160,7 +160,7 @@ def tickets(
         emit_json({**tree, "sheet": done.sheet_file})
     else:
         emit(f"{done.n_new} new tickets, {done.n_kept} were there already")
-        note(f"whose is which: {done.list_file}")
+        note(f"who has which: {done.list_file}")
         if done.sheet_file is not None:
             note(f"to print, one card a person: {done.sheet_file}")
     return 0
@@ -191,7 +191,7 @@ def extend(
         typer.Option(
             "--verdicts",
             metavar="KEY",
-            help="Public key of a log that succeeds a log of verdicts which never goes on.",
+            help="Public key of a log that succeeds a log of verdicts that cannot continue.",
         ),
     ] = None,
     verdicts_url: Annotated[
@@ -268,7 +268,7 @@ def _show_amended(done: Extended) -> None:
     for url, why in done.troubles.items():
         note_text(f"{url}: {why}")
     if done.amendments is not None:
-        note(f"for who verifies receipts: {done.amendments}")
+        note(f"for those who verify receipts: {done.amendments}")
     if done.logs:
         note("for the files of the witnesses, who start again:")
         emit(f"logs = {toml_text(list(done.logs))}")

@@ -32,7 +32,7 @@ def mirror(
             help="Read from this mirror as well, by its address or folder; repeatable.",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Copy what is there now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Copy what is there now, and stop.")] = False,
     as_json: Json = False,
 ) -> int:
     """Keep copies of all logs of an event, from which a log that is lost is made again.

@@ -74,8 +74,8 @@ def recover(
     else:
         _show(log, OTHER_SERVICE)
         note_text(
-            "what was handed in with each ticket is not known any more: the service's quotas begin "
-            "anew"
+            "what was handed in with each ticket is no longer known: the service's quotas start "
+            "again"
         )
     return 0 if log.goes_on else 1
 
@@ -127,14 +127,16 @@ def _show(log: Rebuilt, remedy: str) -> None:
     for each in log.witnesses:
         emit_text(f"{each.witness} {each.text}", 2)
     if log.goes_on:
-        emit("it goes on: start it")
+        emit("it can continue: start it")
     elif log.is_dead:
         emit_text(
-            "it never goes on: too many witnesses have signed what nobody holds. Name another "
-            f"mirror; {remedy}. What it has proved stands, and it can be read"
+            "it cannot continue: too many witnesses have signed entries that nobody holds. Name "
+            f"another mirror; {remedy}. What it has proved stands, and it can be read"
         )
     else:
-        emit_text(f"whether it goes on is not known: {log.quorum} witnesses must sign; ask again")
+        emit_text(
+            f"whether it can continue is not known: {log.quorum} witnesses must sign; ask again"
+        )
 
 
 def _show_register(found: Recovered) -> None:

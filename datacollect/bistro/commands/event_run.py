@@ -38,7 +38,9 @@ DestinationFile = Annotated[
 def run(
     event_file: EventFile,
     destination: DestinationFile,
-    once: Annotated[bool, typer.Option("--once", help="Do what can be done now, and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Do what can be done now, and stop.")
+    ] = False,
     page: Annotated[
         int | None,
         typer.Option(
@@ -141,7 +143,7 @@ def status(
     if found.missing:
         note(f"which ones: {config.folder / MISSING_FILE}")
     ago = f"written {format_duration(age_s)} ago"
-    note(f"{ago}; event run is at work" if is_running else ago)
+    note(f"{ago}; event run is running" if is_running else ago)
     return evidence.exit_code
 
 
@@ -231,7 +233,7 @@ def _show(found: Standing) -> None:
 
     emit(f"event {found.event}")
     emit_text(f"as of {both_clocks(found.time_s)}; deadline {both_clocks(found.deadline_s)}")
-    rows = [(f"{found.in_time:,}", "in time, by what bistros report")]
+    rows = [(f"{found.in_time:,}", "in time, according to bistros")]
     rows += [
         (f"{getattr(found, name):,}", f"  {name}")
         for name in ("collected", "superseded", "refused", "waiting")
@@ -260,7 +262,7 @@ def _show(found: Standing) -> None:
             ago = f"it has not answered for {format_duration(found.time_s - at_s)}"
         emit_text(f"{name} is silent: {ago}")
     if found.predicted_s:
-        emit(f"the rest comes in {format_duration(found.predicted_s)}, by plan")
+        emit(f"the rest arrives in {format_duration(found.predicted_s)}, according to the plan")
     for who, text in found.lies:
         cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (all: --json)"
         emit_text(f"evidence: {who}: {cut}")

@@ -85,4 +85,4 @@ def join(
     os.execv(sys.executable, [sys.executable, "-m", "datacollect", *done.command, *more])
 
 
-COMMAND = CommandSpec("join", join)
+COMMAND = CommandSpec("join", join, has_own_log=True)

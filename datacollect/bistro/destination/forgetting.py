@@ -193,7 +193,7 @@ def _planned(config: DestinationConfig, tickets: Path, person: str, event: Event
             said = (
                 "was told that it may let it go, and does so after its keep_s"
                 if is_told
-                else "was not told yet that it may let it go: `datacollect event run --once` does"
+                else "was not told yet that it may let it go, and does so at keep_until"
             )
             left.append(f"bistro {name} has had a sealed copy; it {said}")
     return Plan(

@@ -342,7 +342,7 @@ class OpeningPool:
                 yield each.result()
         except BrokenProcessPool:
             self._end()
-            why = "a process that opens uploads has ended by itself: is there too little memory?"
+            why = "a process that opens uploads stopped unexpectedly: is there too little memory?"
             raise TransferError(f"{why} Start again, with fewer processes") from None
         finally:
             # Whoever wants no more of it leaves nothing at work.

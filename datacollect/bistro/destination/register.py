@@ -307,7 +307,7 @@ class Register:
         """Name no file of some entries any more, which were removed for good; verdicts stay."""
         with self._db.transaction():
             for entry in entries:
-                self._db.insert("forgotten", [(entry,)])
+                self._db.rows("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", (entry,))
                 self._db.rows("UPDATE entries SET file = NULL WHERE entry = ?", (entry,))
                 self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
 

@@ -114,8 +114,8 @@ class Reminder:
                 f"upload` again. This is possible until {self.until}.\n{where}"
             )
         return (
-            f"Hello {self.person},\n\nfor {self.event} nothing of yours has come yet. You can hand "
-            f"in until {self.until}, with the link or the ticket that you were given.\n{where}"
+            f"Hello {self.person},\n\nfor {self.event} nothing of yours has arrived yet. You can "
+            f"hand in until {self.until}, with the link or the ticket that you were given.\n{where}"
         )
 
     def message(self, config: SmtpConfig) -> EmailMessage:
@@ -244,7 +244,7 @@ def _server(config: SmtpConfig) -> Iterator[smtplib.SMTP]:
     except (OSError, smtplib.SMTPException) as error:
         raise ProblemError(
             f"{config.host}:{config.port} does not take mail: {safe_text(str(error))}; check host, "
-            "port, user and password_file, and run this again: nobody gets the same twice"
+            "port, user and password_file, and run this again: nobody gets the same message twice"
         ) from None
 
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.formats.log.one_meaning import hex_bytes, json_file, peer_json
 from datacollect.bistro.joining.halves import host_of, read_half
 from datacollect.bistro.joining.invitation import (
     NUMBER_BYTES,
@@ -19,7 +20,7 @@ from datacollect.bistro.joining.invitation import (
     mac_of,
 )
 from datacollect.errors import ProblemError, RefusedError
-from datacollect.files.documents import document_name, not_made, read_text, written_durably
+from datacollect.files.documents import document_name, not_made, read_bytes, written_durably
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,8 +103,8 @@ class Guests:
         """
         guest = self._known(number, JOIN + text.encode(), mac)
         try:
-            half = read_half(json.loads(text))
-        except (ValueError, ProblemError) as error:
+            half = read_half(peer_json(text))
+        except ProblemError as error:
             why = f"what this host tells of itself is not understood: {error}"
             raise RefusedError(why, 400) from None
         with self._lock:
@@ -175,12 +176,13 @@ class Guests:
 
 
 def _read(path: Path) -> Guest:
-    try:
-        tree: dict[str, Any] = json.loads(read_text(path))
-        half = None if tree["half"] is None else read_half(tree["half"])
-        return Guest(tree["number"], bytes.fromhex(tree["secret"]), int(tree["expires_s"]), half)
-    except (ValueError, KeyError, TypeError):
+    name = document_name(path)
+    tree: dict[str, Any] = json_file(read_bytes(path), name)
+    secret = hex_bytes(tree.get("secret"), SECRET_BYTES) if isinstance(tree, dict) else None
+    if secret is None or not isinstance(tree.get("expires_s"), int) or "half" not in tree:
         raise ProblemError(
-            f"{document_name(path)}: must be an invitation as `datacollect event invite` has "
-            "written it; remove it, and make another"
-        ) from None
+            f"{name}: must be an invitation as `datacollect event invite` has written it; remove "
+            "it, and make another"
+        )
+    half = None if tree["half"] is None else read_half(tree["half"])
+    return Guest(str(tree.get("number")), secret, tree["expires_s"], half)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.checkpoints import witness_key
+from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.http.config_fields import (
     SERVICE_FORMAT,
     WITNESS_FORMAT,
@@ -34,7 +35,6 @@ from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import (
     document_name,
     not_written,
-    peer_json,
     read_text,
     toml_text,
     write_atomically,
@@ -194,14 +194,11 @@ def _opened(asker: Asker, invitation: Invitation, say: Callable[[str], None]) ->
     mac = invitation.mac(OPENED + invitation.number.encode())
     asked = {"number": invitation.number, "mac": mac}
     answer = _asked(asker, OPENED_PATH, asked, say, "waiting until the organiser opens the event")
-    try:
-        payload = str(answer["payload"]).encode()
-        signature = b64decode(answer["signature"])
-        tree: dict[str, Any] = json.loads(payload)
-    except (ValueError, KeyError, TypeError):
-        why = "the organiser's answer is not understood; update one of the two"
-        raise TransferError(why) from None
-    is_own = is_signed(SIGNED + payload, signature, invitation.organiser)
+    payload, signature = (str(answer.get(key)) for key in ("payload", "signature"))
+    tree, signed = peer_json(payload), decoded(signature)
+    if not isinstance(tree, dict) or signed is None:
+        raise TransferError("the organiser's answer is not understood; update one of the two")
+    is_own = is_signed(SIGNED + payload.encode(), signed, invitation.organiser)
     if not is_own or tree.get("number") != invitation.number:
         raise ProblemError(
             "what was sent is not signed by the organiser of the invitation: somebody else answers "
@@ -221,8 +218,8 @@ def _asked(
         except TransferError as error:
             line = f"{waiting}: {error}"
         else:
-            if answer.status == 200:
-                return dict(peer_json(answer.body))
+            if answer.status == 200 and isinstance(found := peer_json(answer.body), dict):
+                return found
             if answer.status in (400, 403, 409, 410, 413):
                 raise ProblemError(f"the organiser refuses: {_why(answer.body)}")
             line = waiting
@@ -233,10 +230,9 @@ def _asked(
 
 
 def _why(body: bytes) -> str:
-    try:
-        return safe_text(str(peer_json(body)["why"]))
-    except (ValueError, KeyError, TypeError):
-        return "it says no reason"
+    tree = peer_json(body)
+    why = tree.get("why") if isinstance(tree, dict) else None
+    return safe_text(why) if isinstance(why, str) else "it says no reason"
 
 
 def _server_file(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.errors import DatacollectError, RefusedError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _answered(reception: Reception, request: BaseHTTPRequestHandler) -> tuple[in
         n_bytes = int(request.headers.get("Content-Length", "0"))
         if not 0 <= n_bytes <= MOST_BYTES:
             return 413, {"why": "the body is longer than any request here needs"}
-        tree = json.loads(request.rfile.read(n_bytes))
+        tree = peer_json(request.rfile.read(n_bytes))
         if not isinstance(tree, dict):
             raise ValueError
         return reception.answer(request.path, tree)

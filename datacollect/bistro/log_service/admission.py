@@ -34,7 +34,7 @@ class TooManyError(RefusedError):
     """Too many requests: come again after `retry_after_s` seconds."""
 
     def __init__(self, what: str, retry_after_s: float) -> None:
-        super().__init__(f"too many requests {what}; come again later", 429)
+        super().__init__(f"too many requests {what}; try again later", 429)
         self.retry_after_s = retry_after_s
 
 
@@ -88,7 +88,7 @@ class Admission:
             raise RefusedError(self.event.cancelled_text, 410, is_final=True)
         if unix_s < self.event.opens_s:
             opens = self.event.clock_text(self.event.opens_s)
-            raise RefusedError(f"the event opens at {opens}; come again then", 403)
+            raise RefusedError(f"the event opens at {opens}; try again then", 403)
         if unix_s >= self.event.collect_until_s:
             raise RefusedError("the event is over", 410, is_final=True)
         if self.event.admission == "open":
@@ -153,7 +153,7 @@ class Admission:
             self.count_address(address, now_s)
             raise RefusedError(
                 "signature must be the ticket's, for this log and these entries in their order: "
-                "whoever has only heard its token cannot hand in",
+                "the token alone gives no right to hand in",
                 403,
             )
         return found

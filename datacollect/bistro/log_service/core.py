@@ -228,11 +228,11 @@ class ServiceCore:
 
     def _require_ready(self) -> None:
         if self.missing:
-            raise RefusedError(f"this log takes nothing: {self.missing}", 503)
+            raise RefusedError(f"this log accepts nothing: {self.missing}", 503)
         if not self.is_ready:
-            raise RefusedError("the service is about to start; come again", 503)
+            raise RefusedError("the service is starting; try again", 503)
         if len(self._collected.rows) > MOST_COLLECTED:
-            raise RefusedError("the disk is too slow for all who come; come again", 503)
+            raise RefusedError("the disk is too slow for the load; try again", 503)
 
     def _indices(self, entries: tuple[bytes, ...], ticket: str | None) -> tuple[int, ...]:
         """Return where entries stand or will; those that are new are collected, all or none."""

@@ -158,7 +158,7 @@ class LogCopying:
         if size < copy.size and not self.is_mirror:
             raise ProblemError(
                 f"it shows {size} entries, and has published {copy.size}: it was restored from an "
-                "old copy, or keeps some back"
+                "old copy, or withholds some"
             )
         if self.event.log_of(copy.log.name) is not None:
             self._take_amendments(asker)

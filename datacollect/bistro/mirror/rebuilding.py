@@ -215,8 +215,8 @@ def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> Pushed | None
                 LogCopying(copy, event, is_mirror=True).take(asker)
             except ForkError as error:
                 raise ProblemError(
-                    f"{mirror}: shows another log than others do: {error}; ask whoever runs the "
-                    "witnesses which one goes on, and name only mirrors of that one"
+                    f"{mirror}: shows another log than others do: {error}; ask the operators of "
+                    "the witnesses which one continues, and name only mirrors of that one"
                 ) from None
             except (ProblemError, TransferError) as error:
                 troubles.append(f"{mirror}: {error}")

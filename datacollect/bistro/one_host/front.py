@@ -73,7 +73,7 @@ class Passing:
         try:
             answer = self._asked(exchange, bytes(body))
         except TransferError:
-            text = "this part of the event does not answer; come again"
+            text = "this part of the event does not answer; try again"
             _say(exchange, AWAY, text, ("Retry-After", AGAIN_S))
             return
         headers = [each for each in answer.headers.items() if each[0] not in OF_CONNECTION]

@@ -149,20 +149,26 @@ def agent_text(
     *tables: str,
 ) -> str:
     """Return the file of an agent that many people speak to, with tables for what it does."""
-    return "\n".join(
-        (
-            f"format = {toml_text(AGENT_FORMAT)}",
-            f"name = {toml_text(name)}",
-            f"listen = {toml_text(host_port_text(*listen))}",
-            f"collectors = {toml_text([collector])}",
-            'state = "state"\n\n[tls]',
-            f"certificate = {toml_text(str(certificate.chain))}",
-            f"key = {toml_text(str(certificate.key))}\n",
-            *tables,
-            f"[limits]\nsessions = {MOST_SESSIONS}\nsessions_per_address = {MOST_SESSIONS}",
-            f"new_per_s = {MOST_NEW_PER_S}\ndrain_s = {DRAIN_S}\n",
-        )
-    )
+    own = {
+        "format": AGENT_FORMAT,
+        "name": name,
+        "listen": host_port_text(*listen),
+        "collectors": [collector],
+        "state": "state",
+    }
+    limits = {
+        "sessions": MOST_SESSIONS,
+        "sessions_per_address": MOST_SESSIONS,
+        "new_per_s": MOST_NEW_PER_S,
+        "drain_s": DRAIN_S,
+    }
+    tls = {"certificate": str(certificate.chain), "key": str(certificate.key)}
+    parts = (_lines(own), f"[tls]\n{_lines(tls)}", *tables, f"[limits]\n{_lines(limits)}")
+    return "\n".join(parts)
+
+
+def _lines(values: Mapping[str, object]) -> str:
+    return "".join(f"{key} = {toml_text(value)}\n" for key, value in values.items())
 
 
 def accept_table(n_bytes: int) -> str:

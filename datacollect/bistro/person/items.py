@@ -96,7 +96,7 @@ class Item:
     def damage(self) -> str:
         """What is said where the ciphertext in the ``.keep`` is damaged."""
         return (
-            f"{document_name(self.keep)}: its ciphertext is damaged; what is sent is sealed anew "
+            f"{document_name(self.keep)}: its ciphertext is damaged; it is sealed again "
             f"from {document_name(self.source)}"
         )
 
@@ -402,7 +402,7 @@ def _require_source(item: Item, kept: Kept) -> None:
     if not is_there or not is_unchanged(item.source, kept):
         raise ProblemError(
             f"{document_name(item.keep)}: its ciphertext is damaged, and "
-            f"{document_name(item.source)} is not there as it was, to be sealed anew; put it back"
+            f"{document_name(item.source)} is not there as it was, to be sealed again; put it back"
         )
 
 
@@ -438,7 +438,7 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         is_there = item.source.is_file()
     if not is_there:
         raise ProblemError(
-            f"{document_name(item.source)}: is not there, and is to be sealed anew; put it back"
+            f"{document_name(item.source)}: does not exist, and must be sealed again; put it back"
         )
     with suppress(OSError):  # said below, where it is still there
         item.anew.unlink(missing_ok=True)
@@ -456,8 +456,8 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         with suppress(OSError):  # found out again the next time
             item.anew.unlink()
         raise ProblemError(
-            f"{document_name(item.source)}: was changed since it was handed in, and is to be "
-            "sealed anew as it was; put it back"
+            f"{document_name(item.source)}: has changed since it was handed in, and must be sealed "
+            "again as it was; put it back"
         )
     return made, True
 

@@ -221,7 +221,7 @@ class Pushing:
             self._failed(step, "has begun with another ciphertext", End(step.bistro, path))
             return
         if offset == self._payload.n_bytes:
-            self._failed(step, "has all and signs nothing", Look(step.bistro, path))
+            self._failed(step, "has everything and signs nothing", Look(step.bistro, path))
             return
         then = Send(step.bistro, path, offset)
         self._most = max(self._most, offset)
@@ -229,7 +229,7 @@ class Pushing:
             self._forgiven, self._n_failures = self._most, 0
         if isinstance(step, Send):
             # It was sent all that was left.
-            self._failed(step, "takes less than it is sent", then)
+            self._failed(step, "accepts less than it is sent", then)
             return
         self.wait_s, self.step = 0.0, then
 

@@ -453,7 +453,7 @@ def _proved(core: HandingIn, event: Event) -> str:
     receipt = core.receipt
     if core.time_s is None:
         if core.is_acknowledged:
-            return "A service holds it, by its own word; no witness has signed yet."
+            return "A service says that it holds it; no witness has signed yet."
         return NOTHING_PROVED
     n_logs = len({proof.signed.checkpoint.origin for proof in receipt.proofs})
     by = (

@@ -60,7 +60,7 @@ GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
 # How far the destination's clock may be ahead.
 AHEAD_S = 3600.0
 NO_ROOM, CHECKSUM, CONFLICT = 507, 460, 409
-TAKEN = "somebody goes on with this upload elsewhere"
+TAKEN = "this upload continues over another connection"
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
 
@@ -246,7 +246,7 @@ class Accepting:
         """Refuse an entry of which too much was sent and given up."""
         if not self._is_spoilt(event.wish):
             return None
-        text = "too much of this was sent and given up; nothing more of it is taken here"
+        text = "too much of this was sent and given up; no more of it is accepted here"
         return Refuse(event.request, 403, text)
 
     def _is_spoilt(self, wish: Wish) -> bool:
@@ -333,12 +333,12 @@ class Accepting:
         push = self._writing[event.request]
         upload = push.upload
         if event.n_bytes > push.stop - upload.offset:
-            raise ValueError("more has come than was announced")
+            raise ValueError("more bytes arrived than were announced")
         done: list[Action] = []
         n_bytes = upload.offset + event.n_bytes
         if n_bytes > self._claims[upload.id] and not self._grow(upload, n_bytes):
             self._release(upload)
-            text = "there is no more room here; what has come waits, go on later or elsewhere"
+            text = "there is no more room here; what has come waits, continue later or elsewhere"
             return [Refuse(event.request, NO_ROOM, text)]
         done += self._make_room(None)
         done += self._open_for(event.n_bytes, event.now_s)
@@ -393,7 +393,7 @@ class Accepting:
             self._claim(upload, self._claims[upload.id] - (upload.offset - start))
             self._move(upload, start)
             if self._is_spoilt(upload.wish):
-                text = "too much of this came with wrong checksums; nothing more of it is taken"
+                text = "too much of this came with wrong checksums; no more of it is accepted"
                 return [*self._forget(upload), Refuse(event.request, 403, text)]
             text = "Upload-Checksum is not that of the bytes that came; send them again"
             return [Unlink(upload.id, start), Keep(upload), Refuse(event.request, CHECKSUM, text)]

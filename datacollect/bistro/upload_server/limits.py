@@ -31,7 +31,7 @@ class PostLimits:
             bucket = bucket_of(self._tickets, ticket.hex(), TICKET_PER_S, TICKET_AT_ONCE)
             may = bucket.take(now_s)
         if not may:
-            raise RefusedError("too many requests with this ticket; come again later", TOO_MANY)
+            raise RefusedError("too many requests with this ticket; try again later", TOO_MANY)
 
     def count_address(self, address: str, now_s: float) -> None:
         """Count a request for whom it comes from; raise `RefusedError` where those are too many."""
@@ -39,4 +39,4 @@ class PostLimits:
             bucket = bucket_of(self._addresses, address, ADDRESS_PER_S, ADDRESS_AT_ONCE)
             may = bucket.take(now_s)
         if not may:
-            raise RefusedError("too many requests from this address; come again later", TOO_MANY)
+            raise RefusedError("too many requests from this address; try again later", TOO_MANY)

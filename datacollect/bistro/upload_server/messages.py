@@ -244,7 +244,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """End the connection of a request: somebody goes on with its upload elsewhere."""
+    """End the connection of a request: its upload continues over another connection elsewhere."""
 
     request: int
 

@@ -209,7 +209,7 @@ class Bistro:
             self.admission.require_in_time(signed)
         except LateError:
             if not self._amending.look():
-                text = "services have not said yet whether the deadline was moved; come again"
+                text = "services have not said yet whether the deadline was moved; try again"
                 raise RefusedError(text, UNSURE) from None
             self.admission.require_in_time(signed)
         return signed.wish
@@ -225,7 +225,7 @@ class Bistro:
         try:
             return self._store.free_bytes()
         except StoreError:
-            raise RefusedError("the disk fails; go on elsewhere", NO_ROOM) from None
+            raise RefusedError("the disk fails; continue elsewhere", NO_ROOM) from None
 
     def ask(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, once all that the answer promises is kept.
@@ -247,11 +247,11 @@ class Bistro:
         while self._n_kept < n_added and era == self._era:
             self._kept.wait()
         if era != self._era:
-            raise RefusedError("the disk has failed; go on, here or elsewhere", NO_ROOM)
+            raise RefusedError("the disk has failed; continue, here or elsewhere", NO_ROOM)
 
     def _told(self, event: Told, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
         if self._core is None or self._is_ended:
-            raise RefusedError("the disk has failed; go on elsewhere", NO_ROOM)
+            raise RefusedError("the disk has failed; continue elsewhere", NO_ROOM)
         answer: Refuse | Tell | None = None
         try:
             for action in self._core.handle(event):
@@ -261,7 +261,7 @@ class Bistro:
                     # It may have left already, by an error of its own.
                     stale = self._exchanges.get(action.request)
                     if stale is not None:
-                        stale.cut("somebody goes on with its upload")
+                        stale.cut("its upload continues over another connection")
                 else:
                     self._store.add(action, data if isinstance(action, Append) else b"")
                     if isinstance(action, messages.Forget):
@@ -269,7 +269,7 @@ class Bistro:
                     self._n_added += 1
         except StoreError as error:
             self._failed(error)
-            raise RefusedError("the disk is full, or fails; go on elsewhere", NO_ROOM) from None
+            raise RefusedError("the disk is full or failing; continue elsewhere", NO_ROOM) from None
         self._work.notify()
         return answer, self._n_added, self._era
 
@@ -427,7 +427,7 @@ class Bistro:
             while part := exchange.read():
                 data += part
                 if time.monotonic() > end_s:
-                    raise RefusedError("it comes too slowly", 408)
+                    raise RefusedError("it arrives too slowly", 408)
             exchange.hold_place(True)
             self.ask(post.read(request, time.time(), data, self.event))
             exchange.answer(200)

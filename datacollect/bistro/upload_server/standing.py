@@ -59,7 +59,7 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
     if not url.startswith(("https://", "http://")):
         config = AgentConfig.from_file(where)
         if accept_of(config) is None:
-            raise ProblemError(f"{url}: has no table accept, so that this agent takes no uploads")
+            raise ProblemError(f"{url}: has no table accept, so this agent accepts no uploads")
         host, port = config.listen
         if host in ("0.0.0.0", "::"):
             host = "localhost"
@@ -80,8 +80,8 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
     """Return what a bistro has answered of itself; raise `TransferError` where that is nothing."""
     if answer.status == 503:
         raise TransferError(
-            f"{place}: takes nothing now: its disk is full, or fails; make room there, its agent's "
-            "log says why"
+            f"{place}: accepts nothing now: its disk is full or failing; make room there, its "
+            "agent's log says why"
         )
     if answer.status != 200:
         raise TransferError(f"{place}: answers {answer.status}, and not as a bistro does")

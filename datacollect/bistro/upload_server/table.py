@@ -95,7 +95,7 @@ def _configured(values: dict[str, Any], places: AgentPlaces) -> AcceptConfig:
 ACCEPT_TABLE = AgentTable(
     "accept",
     ACCEPT,
-    "Uploads that are taken; left out: none.",
+    "Uploads that are accepted; left out: none.",
     _configured,
     serves="what is closed of the uploads",
     work="taking uploads",

@@ -172,7 +172,7 @@ class WitnessCore:
             return before[1]
         bucket = bucket_of(self._buckets, head.origin, LOG_PER_S, LOG_AT_ONCE)
         if not bucket.take(now.monotonic_s):
-            return _refused(429, "this log asks too often; come again later")
+            return _refused(429, "this log asks too often; try again later")
         line = cosign(text, time_s, self.key.name, self._private)
         self._seen[head.origin] = Seen(head.size, head.root)
         self._last_s = time_s
@@ -193,7 +193,7 @@ class WitnessCore:
         passed_s = now.monotonic_s - self._started.monotonic_s
         moved_s = now.unix_s - self._started.unix_s - passed_s
         if abs(moved_s) > min(JUMP_S + DRIFT * passed_s, MOST_MOVED_S):
-            return f"the clock here has jumped by {moved_s:.1f} s; it must be looked at"
+            return f"the clock here has jumped by {moved_s:.1f} s; it must be checked"
         return ""
 
 

@@ -83,7 +83,7 @@ class WitnessServer:
                 self._store.keep_evidence(body)
         except StoreError as error:
             self._report(str(error))
-            return Reply.words(500, "what was signed cannot be kept; come again", 5)
+            return Reply.words(500, "what was signed cannot be kept; try again", 5)
         return Reply(decision.status, decision.answer, decision.content_type)
 
 
@@ -116,7 +116,7 @@ def run_witness(
         witness = WitnessServer(config, store, report)
         server = WebServer(config.listening, witness.handle)
         if config.is_trusted:
-            report('clock = "trusted": whoever runs this vouches for its clock')
+            report('clock = "trusted": its operator vouches for its clock')
         elif fault := witness.clock_fault():
             report(f"{fault}: nothing is signed until it is")
         with given_back():

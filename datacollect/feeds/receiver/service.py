@@ -58,7 +58,9 @@ class FeedService:
         self.feed, self._note = feed, note
         rates = [feed.most_rate_bytes_per_s, _rate_of(config)]
         self._most_rate_bytes_per_s = min((rate for rate in rates if rate), default=None)
-        self.udp_limits = UdpLimits((config.listen[0], feed.udp_port), feed.most_rate_bytes_per_s)
+        self.udp_limits = UdpLimits(
+            (config.listen[0], feed.udp_port), feed.most_rate_bytes_per_s, feed.most_bytes
+        )
         self.clock = SteadyClock()
         self._lock = threading.Lock()
         self._sessions: dict[str, FeedSession] = {}

@@ -41,10 +41,13 @@ class UdpLimits:
         Where packets come to; port 0: any free one.
     most_rate_bytes_per_s : float or None
         None: it takes none.
+    most_bytes : int
+        Of a feed that is kept: no message lies beyond.
     """
 
     address: tuple[str, int]
     most_rate_bytes_per_s: float | None
+    most_bytes: int = frames.NUMBER_STOP
 
 
 def require_udp(hello: Hello, limits: UdpLimits) -> None:
@@ -200,11 +203,13 @@ class UdpTaking:
     def _open(self, values: dict[str, Any]) -> None:
         hello = self._hello
         self._nonce, self._fill, self._keeps = new_nonce(), values["fill"], values["keep"]
+        most_bytes = self._limits.most_bytes if self._keeps else frames.NUMBER_STOP
         feed = UdpTerms(
             raw_nonce(self._nonce),
             hello.message_bytes,
             hello.rate_bytes_per_s / hello.message_bytes,
-            frames.NUMBER_STOP // hello.message_bytes,
+            # Twice the room: what fits no more is said to be so, a leap to nowhere is none.
+            2 * most_bytes // hello.message_bytes + values["reorder"],
             values["reorder"],
         )
         # What stands behind what is decided came before the connection broke, and counts as lost.

@@ -332,8 +332,9 @@ class Feed:
         link.send(hello.line())
         until_s = time.monotonic() + SILENT_S
         while True:
-            first, *others = link.move() or [None]
-            if first is not None:
+            heard = link.move()
+            if heard:
+                first, *others = heard
                 self._hear_end(first)
                 if self.report is not None:
                     return
@@ -384,6 +385,8 @@ class Feed:
         self._tried.set()
         try:
             self._talk(link)
+            if self.report is not None:
+                link.end()
         finally:
             link.close()
 

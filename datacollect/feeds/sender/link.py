@@ -35,6 +35,8 @@ UNSENT_S, LEAST_UNSENT_BYTES = 0.02, 32 * 1024
 WITH_HEADS = 1.1
 # After so long without an acknowledgement of TCP the path counts as broken.
 BROKEN_MS = 15_000
+# How long the receiver is waited for once all is said.
+ENDS_WITHIN_S = 5.0
 
 
 class Link:
@@ -149,8 +151,19 @@ class Link:
         with suppress(BlockingIOError):
             os.eventfd_read(self._wake_fd)
 
+    def end(self) -> None:
+        """Say that nothing more comes, and wait a little for the other side's saying so."""
+        with suppress(OSError):
+            self._stream.end()
+            self._wire.settimeout(ENDS_WITHIN_S)
+            self._wire.sendall(bytes(self._sealed) + self._stream.to_send())
+            while not self._stream.is_ended and (data := self._wire.recv(BLOCK_BYTES)):
+                self._stream.feed(data)
+                while self._stream.read_into(self._block):
+                    pass
+
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with suppress(OSError):
             self._wire.close()
 

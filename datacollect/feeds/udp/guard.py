@@ -217,8 +217,9 @@ class Guard:
         Where far more are lost together than was declared, each event weighs as much more.
         """
         bunch = self._limits.mean_bunch
-        if seen.n_lost > LARGER * bunch * seen.n_events:
-            bunch = seen.n_lost / seen.n_events if seen.n_events else bunch
+        # Of reordered packets some are missing for a while: both may become fewer.
+        if seen.n_events > 0 and seen.n_lost > LARGER * bunch * seen.n_events:
+            bunch = seen.n_lost / seen.n_events
         return seen.n_packets * self._limits.most_loss / bunch
 
     def _since(self, begin_s: float) -> _Seen:

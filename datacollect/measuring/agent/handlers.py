@@ -164,14 +164,16 @@ class Measuring:
         to, token = asked.get("to"), asked.get("far_token")
         # The token is sent on in a header: nothing in it may end the line.
         if not isinstance(to, str) or not isinstance(token, str) or not TOKEN.fullmatch(token):
-            raise ProblemError("to and far_token must say where the test goes, and by what right")
+            raise ProblemError(
+                "to and far_token must say where the test goes, and with which right"
+            )
         address = host_and_port(to)
         for name, place in self._config.connect_to.items():
             if place == address:
                 return FarAgent(name, place, ticket.receiver, token, self._config.congestion)
         raise RefusedError(
-            f"{shown(to)} is none of the addresses in this agent's connect_to, and nothing is sent "
-            "elsewhere; write it there, as it stands in the operator's file",
+            f"{shown(to)} is not one of the addresses in this agent's connect_to, the only ones "
+            "it sends to; write it there, exactly as in the operator's file",
             403,
         )
 

@@ -74,9 +74,9 @@ class RunningTest:
         with self.changed:
             self.received_bytes += n_bytes
         if self.over.is_set() or time.monotonic() >= self.until_s:
-            raise RefusedError("the lease has ended, and with it the test", 409)
+            raise RefusedError("the lease has ended, which ended the test", 409)
         if self.received_bytes > self.ticket.most_bytes:
-            raise RefusedError("more has come than the ticket allows", 403)
+            raise RefusedError("more bytes arrived than the ticket allows", 403)
 
     def take_to_send(self, n_bytes: int) -> int:
         """Return how many of some bytes may still be sent, and count them."""
@@ -248,7 +248,9 @@ class HostTests:
         with self._lock:
             self._end_what_is_over(time.monotonic())
             if self._leased is None or self._leased.nonce != ticket.nonce:
-                raise RefusedError("this host's lease is not the test's; ask for it first", 409)
+                raise RefusedError(
+                    "this host is not leased for the test; ask for the lease first", 409
+                )
             return self._leased.test_of(ticket)
 
     def begin(self, ticket: MeasureTicket, tool: str) -> RunningTest:
@@ -273,7 +275,7 @@ class HostTests:
         """Return the test as `begin`, for the one who sends: a tool is run once."""
         with self._lock:
             if ticket.sender != self._fingerprint:
-                raise RefusedError("by this ticket the other host sends", 403)
+                raise RefusedError("with this ticket the other host sends", 403)
             test = self.begin(ticket, tool)
             if tool in test.tools_run:
                 raise RefusedError("this test has been run; ask for it with a new ticket", 403)

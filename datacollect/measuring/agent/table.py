@@ -44,7 +44,7 @@ MEASURE = Table(
         Field(
             "operators",
             ListOf(PublicKey(), shortest=1),
-            "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
+            "Public keys of operators whose tickets for measuring count. Read again at SIGHUP.",
             required=True,
         ),
         Field(
@@ -67,7 +67,7 @@ MEASURE = Table(
         Field(
             "rate",
             Number("bytes per second", positive=True),
-            "How fast a test may send; left out: as fast as the network takes it.",
+            "How fast a test may send; left out: as fast as the network allows.",
         ),
         Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
     ),

@@ -90,7 +90,7 @@ def trace(sending: Sending, hops: int, seconds: float) -> dict[str, Any]:
             return {"ended": ENDED_EARLY if test.over.is_set() else f"{by} said nothing in time"}
         why_not[by] = f"fails: {said.first_error}"
     whys = "; ".join(f"{by}: {why}" for by, why in why_not.items())
-    return {"ended": f"nothing on this host can trace: {whys}"}
+    return {"ended": f"no program on this host can trace: {whys}"}
 
 
 def _commands(address: str, hops: int) -> dict[str, list[str]]:

@@ -37,7 +37,9 @@ def calibrate(
     ] = None,
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Measure TCP, TLS and disk though others are busy; mark it."),
+        typer.Option(
+            "--anyway", help="Measure TCP, TLS and disk although other programs are busy; mark it."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:

@@ -55,7 +55,7 @@ def _measured(given: Given) -> str:
 def _of_watch(given: Given) -> str:
     if given["page"] is None:
         return NOTHING
-    return "the page is shown no more, and the same command shows it again"
+    return "the page has ended, and the same command shows it again"
 
 
 UNWRITTEN: dict[str, Callable[[Given], str]] = {

@@ -44,7 +44,9 @@ def problem(
     ] = None,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", metavar="NAME", help="Where all go; else --hosts says it."),
+        typer.Option(
+            "--destination", metavar="NAME", help="Where all data go; default: as in --hosts."
+        ),
     ] = None,
     backlog: Backlogs = None,
     half_life: Annotated[
@@ -61,7 +63,7 @@ def problem(
     ] = "UTC",
     start: Start = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="Say where bandwidths and routes have changed, too.")
+        bool, typer.Option("--changes", help="Also show where bandwidths and routes have changed.")
     ] = False,
     from_pulls: Annotated[
         list[str] | None,
@@ -165,7 +167,7 @@ def _destination(hosts: HostsFile | None, given: str | None) -> str:
         return given
     if hosts is None:
         raise ProblemError(
-            "where do all data go? Give --hosts, a file that says it, or --destination"
+            "where do all data go? Give --hosts, a file with the destination, or --destination"
         )
     return hosts.destination
 

@@ -386,7 +386,7 @@ def test_what_a_bistro_has_signed_for_and_never_came_is_a_dispute(case):
     case.verdicts[2] = said(C, REFUSED, NEVER_CAME)
     (dispute,) = case.audit().custody.disputes
     assert dispute.between == ("south", "destination")
-    assert "said never to have come" in dispute.text
+    assert "reported as never arrived" in dispute.text
 
 
 def test_a_later_draft_may_supersede_one_that_has_superseded_another(case):
@@ -602,9 +602,9 @@ def test_of_an_event_of_version_1_one_line_says_what_it_cannot_show(older, capsy
     arguments = ["audit", "event.toml", "--batches", "batches", "--verdicts", "verdicts"]
     assert run(arguments) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert out.count("whoever heard a ticket could use it") == 1
+    assert out.count("anyone who heard a ticket could use it") == 1
     assert run([*arguments, "--json"]) == 0
-    assert "whoever heard a ticket" in json.loads(capsys.readouterr().out)["caveat"]
+    assert "anyone who heard a ticket" in json.loads(capsys.readouterr().out)["caveat"]
 
 
 def test_each_kind_of_event_has_its_own_batches_and_verdicts(case, older):
@@ -649,9 +649,9 @@ def test_the_command_says_who_became_what(case, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say what to audit"),
-        (["--log", "--verdicts", "v"], "say what to audit"),
-        (["--log", "--batches", "b"], "batches are held against verdicts"),
+        ([], "choose what to audit"),
+        (["--log", "--verdicts", "v"], "choose what to audit"),
+        (["--log", "--batches", "b"], "batches are compared with verdicts"),
         (["--verdicts", "v", "--workers", "1", "--dask", "tcp://a:1"], "cannot be combined"),
         (["--verdicts", "v", "--batches", "absent"], "no such folder"),
         (["--verdicts", "v", "--batches", "empty"], "empty: holds no batches, *.batch; check"),

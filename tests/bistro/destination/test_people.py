@@ -267,7 +267,7 @@ def test_of_an_event_that_was_cancelled_it_is_said_and_what_had_come_is_here(
     made.file(1).unlink()
     assert run(["event", "status", "destination.toml"]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "not yet: 1 file: collected, and not there any more" in out
+    assert "not yet: 1 file: collected, and no longer there" in out
     assert "not yet: the event was cancelled" not in out
     (tmp_path / "people.csv").write_text("person\nAnn\n")
     remind = ["event", "remind", "destination.toml", "--tickets", "tickets"]

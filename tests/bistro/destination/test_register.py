@@ -155,6 +155,20 @@ def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     assert register.counts() == (1, 0, 1, 0, 0, 0)
 
 
+def test_what_was_forgotten_is_named_no_more_nor_fetched_again(register, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload)
+    opened_as(register, file="x/name.pdf", n_bytes=1, sha256=bytes(32))
+    assert register.held.segments_of([upload.entry]) == [("north", 0, True, False)]
+    for _ in range(2):  # again after an interruption
+        register.forget([upload.entry])
+    assert register.losses.forget_absent(lambda *_: False, lambda *_: True) == 0
+    assert register.known(upload.entry).word == "collected"
+    assert [*register.held.to_open()] == []
+
+
 def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, south):
     upload = HandedIn(EVENT)
     north.push(upload)

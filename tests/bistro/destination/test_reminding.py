@@ -102,7 +102,7 @@ def test_a_server_that_ends_midway_is_gone_on_with(people, server):
     """The first has his mail and is noted; whoever comes next is not skipped."""
     server.most = 1
     reminders = reminders_of(people, EVENT.deadline_s - 60)
-    with pytest.raises(ProblemError, match="nobody gets the same twice"):
+    with pytest.raises(ProblemError, match="nobody gets the same message twice"):
         mail(reminders, config_of(server), people.folder)
     noted = (people.folder / SENT_FILE).read_text().splitlines()
     assert [json.loads(line)["person"] for line in noted] == ["Ann"]

@@ -333,7 +333,7 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert "none: no such folder; name that of the receipts" in capsys.readouterr().err
     # Nothing was lost: nothing is needed.
     assert run(one) == 0
-    assert "it goes on: start it" in capsys.readouterr().out
+    assert "it can continue: start it" in capsys.readouterr().out
     shutil.rmtree(service.folder)
     assert run(one) == 2
     assert "no such folder; name a mirror of the log with --from" in capsys.readouterr().err

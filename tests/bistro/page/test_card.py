@@ -361,6 +361,10 @@ def test_what_can_be_chosen_said_and_read_without_any_service(new_page, alone):
     assert page.text_content("#taken") == "Taken: b.pdf, 1 byte."
     assert (page.text_content("#several"), page.text_content("#refusal")) == ("", "")
     assert page.evaluate("document.activeElement.id") == "submit"
+    # What is dropped on the field of a receipt is that field's.
+    how = "new DragEvent('drop', { bubbles: true, cancelable: true })"
+    assert page.evaluate(f"document.getElementById('receipt').dispatchEvent({how})")
+    assert not page.evaluate(f"document.getElementById('submit').dispatchEvent({how})")
     page.evaluate(
         "() => { DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory: true }); }"
     )

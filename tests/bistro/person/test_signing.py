@@ -218,7 +218,7 @@ def test_nothing_is_handed_in_at_an_event_of_an_older_kind(event, capsys, tmp_pa
     assert run(["upload", "a.txt", "--event", "old.toml", "--ticket", "my.ticket"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "old.toml: format must be datacollect-event/2, got datacollect-event/1" in said
-    assert "whoever hears a ticket can use it" in said
+    assert "anyone who hears a ticket can use it" in said
     assert not (tmp_path / "a.txt.keep").exists()
 
 
@@ -276,7 +276,7 @@ def test_what_was_handed_in_at_an_event_of_an_older_kind_is_still_verified(
     (tmp_path / "a.txt.receipt.json").write_bytes(receipt.data)
     verdict = dc.verify_receipt("a.txt.receipt.json", "old.toml", file=file)
     assert (verdict.outcome, verdict.covers, verdict.time_s) == ("in time", covers, 102)
-    assert "whoever heard a ticket could use it" in verdict.reasons[0]
+    assert "anyone who heard a ticket could use it" in verdict.reasons[0]
 
 
 def test_a_keep_of_an_older_kind_is_called_so_and_left_alone(event, capsys, tmp_path):

@@ -150,7 +150,7 @@ def test_bistro_that_has_nothing_for_ever_is_left_for_one_that_takes_the_file(
     with lying_bistro(port_of(world, "north"), *files) as lying:
         code, told = uploaded(capsys, "--ticket", "my.ticket")
         assert (code, told["held_by"]) == (1, None)
-        assert "north: takes less than it is sent" in told["troubles"]
+        assert "north: accepts less than it is sent" in told["troubles"]
         assert lying.asked == ["POST", *["PATCH"] * MOST_FAILURES]
         with ExitStack() as held:
             run_bistro(world, "south", held)
@@ -295,7 +295,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     code, told = uploaded(capsys)
     assert (code, told["sealed_anew"]) == (1, "a.bin.keep.anew")
     assert told["troubles"][0] == (
-        "a.bin.keep: its ciphertext is damaged; what is sent is sealed anew from a.bin"
+        "a.bin.keep: its ciphertext is damaged; it is sealed again from a.bin"
     )
     damage(person / "a.bin.keep.anew")
     with ExitStack() as held:

@@ -493,7 +493,7 @@ def test_command_says_what_to_do_where_there_is_nothing_to_ask(event, tmp_path, 
 def test_command_says_that_a_bistros_disk_has_failed(capsys):
     with odd_server(lambda _: Answer(503)) as server:
         assert run(["bistro", "status", server.url]) == 3
-    assert "its disk is full, or fails" in capsys.readouterr().err
+    assert "its disk is full or failing" in capsys.readouterr().err
 
 
 def test_note_that_comes_by_and_by_holds_no_connection(event, north, monkeypatch):

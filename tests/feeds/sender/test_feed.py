@@ -40,6 +40,8 @@ def test_all_that_was_made_is_there(tmp_path, relays):
         with dc.feeds.send(feed_tree(tmp_path, *agents), tell=told.append) as out:
             data = write_all(out)
         assert (tmp_path / "feeds" / "scan7").read_bytes() == data
+        ended = agents[0].logged("ended")[-1]
+        assert (ended["why"], ended["to"]) == ("both sides have ended", "feed")
     counts = out.counts
     assert counts == kept_report(tmp_path).counts
     assert (counts.made, counts.received, counts.lost, counts.made_bytes) == (49, 49, 0, 200_000)

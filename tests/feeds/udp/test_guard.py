@@ -99,6 +99,17 @@ def test_one_pause_of_the_path_is_none() -> None:
         assert guard.look(tick / 10) is Phase.WELL
 
 
+@pytest.mark.parametrize(("n_lost", "n_events"), [(5, 4), (5, 5), (4, 5), (9, 4), (0, 0)])
+def test_losses_that_become_fewer_are_none(n_lost: int, n_events: int) -> None:
+    """Packets that come out of order are missing until they are there."""
+    guard = Guard(GuardLimits(MOST_LOSS, 1.0), 0.0)
+    guard.report(0.1, 100, 5, 5, 0)
+    guard.report(0.2, 1000, n_lost, n_events, 0)
+    assert guard.look(0.2) is Phase.WELL
+    guard.report(0.5, 2000, n_lost, n_events, 0)
+    assert guard.look(0.5) is Phase.WELL
+
+
 def test_a_second_without_reports_fires() -> None:
     path = Path(1_000)
     path.run(3, 0.0)

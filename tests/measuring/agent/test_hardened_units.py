@@ -56,7 +56,7 @@ def test_programs_that_cannot_start_are_named_and_handshakes_stand_for_ping(tmp_
     assert json.loads(by_ping["settings"])["by"] == "tcp handshake"
     assert 0 < by_ping["rtt_s"] < 1
     refused = "{0} fails: Operation not permitted"
-    assert traced["ended"] == "nothing on this host can trace: " + "; ".join(
+    assert traced["ended"] == "no program on this host can trace: " + "; ".join(
         f"{by}: {refused.format(by.partition(',')[0])}"
         for by in ("scamper", "traceroute", "traceroute, many flows")
     )
@@ -70,4 +70,4 @@ def test_with_this_hosts_own_programs_rows_say_by_what_they_are(tmp_path):
     if traced["ended"] == "done":
         assert json.loads(traced["settings"])["by"].startswith(("scamper", "traceroute"))
     else:
-        assert traced["ended"].startswith("nothing on this host can trace: scamper: ")
+        assert traced["ended"].startswith("no program on this host can trace: scamper: ")

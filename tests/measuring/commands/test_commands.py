@@ -124,7 +124,10 @@ def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
         (["empty", "--destination", "D"], "empty: holds no samples (NAME.parquet); name the"),
         (["cut", "--destination", "D"], "cut: its only file of samples is damaged (a.parquet); m"),
         (["torn", "--destination", "D"], "torn: all 2 files of samples are damaged (a.parquet, b."),
-        (["samples"], "where do all data go? Give --hosts, a file that says it, or --destination"),
+        (
+            ["samples"],
+            "where do all data go? Give --hosts, a file with the destination, or --destination",
+        ),
         (["samples", "--destination", "d"], "destination must be a host that samples name, got"),
         (["samples", "--destination", "D", "--backlog", "S"], "--backlog must be HOST=BYTES"),
         (["samples", "--destination", "D", "--backlog", "S=x"], "--backlog S must be"),
@@ -271,4 +274,4 @@ def test_a_live_page_is_served_until_the_signal(samples):
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == ("interrupted; the page is shown no more, and the same command shows it again\n")
+    assert err == ("interrupted; the page has ended, and the same command shows it again\n")

@@ -227,7 +227,7 @@ def test_without_a_port_it_is_said_what_to_write(tmp_path, keys):
     ):
         row = measured(by, to)
         assert row["ended"] == (
-            "D: refuses: this agent takes no UDP packets: its file has no udp_port in [measure], "
+            "D: refuses: this agent accepts no UDP packets: its file has no udp_port in [measure], "
             "or 0; write one, open it in the firewall, and start the agent again"
         )
         assert used_bytes(by) == 0

@@ -98,7 +98,9 @@ def test_where_it_cannot_all_that_answer_at_a_hop_are_kept_apart(program, pair, 
 
 def test_where_nothing_is_permitted_each_program_is_named(program, pair):
     row = traced(*pair)
-    assert row["ended"].startswith("nothing on this host can trace: scamper: fails: scamper: not")
+    assert row["ended"].startswith(
+        "no program on this host can trace: scamper: fails: scamper: not"
+    )
     assert "traceroute: fails: traceroute: not permitted" in row["ended"]
     assert "routers" not in row
 

@@ -230,7 +230,7 @@ def run_event(
     report : callable
         Takes lines that somebody would want to know at once; from other threads, too.
     once : bool
-        Do what can be done now, and end.
+        Do what can be done now, and stop.
     page : int, optional
         Port of this host's loopback for the organiser's page; 0: any free one. None: there is none.
     begun : callable

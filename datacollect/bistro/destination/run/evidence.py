@@ -30,7 +30,7 @@ FRESH_FOR_S = 3600
 MOST_NAMED = 100
 
 RUN = "`datacollect event run` goes on"
-UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, until files are collected no more"
+UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, while files are still collected"
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
 FROM_COPY = (
     f"{RUN} where bistros still hold it; else bring it from a copy, or ask its person for it, "
@@ -158,7 +158,7 @@ class _Files:
     def lacks(self) -> list[Lack]:
         host, found = self._here.host, []
         says = {
-            ABSENT: "collected, and not there any more",
+            ABSENT: "collected, and no longer there",
             OTHER_LENGTH: "not as long as when collected",
             CHANGED: "another content than when collected",
         }
@@ -282,7 +282,7 @@ def evidence_of(
             who,
             None,
             f"{who} has signed or served what cannot be",
-            "tell whoever runs it, and the organiser",
+            "tell its operator, and the organiser",
         )
         for who in dict.fromkeys(who for who, _ in standing.lies)
     ]
@@ -310,7 +310,7 @@ def evidence_of_cancelled(
         if row.word == COLLECTED:
             files.look(row)
     text = f"the event was cancelled: {standing.cancelled}: nothing more is collected"
-    remedy = "what lies here stays; `datacollect event forget` removes what is a person's"
+    remedy = "what lies here stays"
     lacks = (*files.lacks(), Lack(CANCELLED, 0, "the organiser", None, text, remedy))
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, lacks)
 
@@ -326,7 +326,7 @@ def _too_soon(standing: Standing, latest_s: int, now_s: int, n_in_time: int) -> 
         text = f"the deadline is in {format_duration(latest_s - now_s)}: more may be handed in"
         return [Lack("deadline", 0, "people", None, text, "wait for it")]
     if not n_in_time and not standing.is_settled:
-        text = "nothing is known to be in time yet"
+        text = "no entry is known to be in time yet"
         return [Lack("nothing", 0, "people", latest_s, text, "wait for what people hand in")]
     return []
 
@@ -344,8 +344,8 @@ def _unread(standing: Standing, latest_s: int) -> list[Lack]:
             url,
             latest_s,
             f"{url}: its log was not read to the end that witnesses have signed: it may name more",
-            "it is read a minute after the deadline; where it does not answer then, ask who runs "
-            "it to start it",
+            "it is read a minute after the deadline; where it does not answer then, ask its "
+            "operator to start it",
         )
         for url in standing.unread
     ]
@@ -414,6 +414,6 @@ def _silent(standing: Standing, unknown: Sequence[Lack]) -> list[Lack]:
     for name in standing.silent:
         n = sum(each.n for each in unknown if name in each.who.split(", ") or each.who == "people")
         text = f"{name} is silent, and may hold what is missing"
-        remedy = f"ask who runs it to start it; where it is lost, {SEND_AGAIN}"
+        remedy = f"ask its operator to start it; where it is lost, {SEND_AGAIN}"
         found.append(Lack("silent", n, name, standing.contacts[name], text, remedy))
     return found

@@ -50,7 +50,7 @@ class Bounded:
             if answer.status != 429:
                 pause_s = 0.0
             if time.monotonic() + pause_s > self._until_s and (pause_s or path != "/checkpoint"):
-                raise TransferError("puts off too long whoever reads its log")
+                raise TransferError("delays readers of its log for too long")
             if not pause_s:
                 return answer
             time.sleep(pause_s)

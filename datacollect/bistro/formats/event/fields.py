@@ -25,13 +25,13 @@ MOST_LAG_S = 600
 
 LIMITS = Table(
     "the table limits",
-    "What a person may hand in.",
+    "Limits of what a person may hand in.",
     (
         Field("bytes", Whole("bytes", minimum=1), "Longest sealed file; any length if absent."),
         Field(
             "commitments_per_ticket",
             Whole(minimum=1, stop=10_001),
-            "Drafts that a ticket is good for.",
+            "How many drafts a ticket allows.",
             default=10,
         ),
     ),
@@ -39,7 +39,7 @@ LIMITS = Table(
 
 SERVICE = Table(
     "a service",
-    "Who keeps a log of the event.",
+    "A service, which keeps a log of the event.",
     (
         Field("url", Url(), "Where it is.", required=True),
         Field("log", LogKey(), "The log's verifier key; its origin is fresh.", required=True),
@@ -48,7 +48,7 @@ SERVICE = Table(
 
 WITNESS = Table(
     "a witness",
-    "Who says by when a log had grown so far, and that it has only grown.",
+    "A witness, which signs by when a log had grown so far, and that it has only grown.",
     (
         Field("url", Url(), "Where it is.", required=True),
         Field("vkey", WITNESS_KEY, "Its verifier key.", required=True),
@@ -69,7 +69,7 @@ BISTRO = Table(
 
 AUTHORITY = Table(
     "an authority",
-    "Who tells the time where no service answers, by RFC 3161.",
+    "An authority that tells the time by RFC 3161 where no service answers.",
     (
         Field("url", Url(), "Where it is.", required=True),
         Field("certificate", CERTIFICATES, "Its root, and what leads to it, PEM.", required=True),
@@ -78,7 +78,7 @@ AUTHORITY = Table(
 
 VERDICTS = Table(
     "the table verdicts",
-    "Where the destination says what it has collected.",
+    "The log in which the destination publishes what it has collected.",
     (
         Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),
         Field("url", Url(), "Where people read it; they cannot ask for verdicts if absent."),
@@ -101,7 +101,7 @@ EVENT = Document(
         Field(
             "lag_s",
             Whole("seconds", stop=MOST_LAG_S + 1),
-            "How long witnesses may take to see an entry; nobody is shown it as spare time.",
+            "How long witnesses may take to see an entry; people are not shown it as spare time.",
             default=10,
         ),
         Field("collect_until", ClockTime(), "Until when files are collected.", required=True),
@@ -110,13 +110,13 @@ EVENT = Document(
         Field(
             "recipients",
             ListOf(Recipient(), 1, 16, "must be a list of 1 to 16 recipients of age"),
-            "Whom files are sealed for; any one of them opens.",
+            "Recipients of the sealed files; any one of them can open them.",
             required=True,
         ),
         Field(
             "admission",
             Text(("tickets", "open")),
-            "Who may hand in: who has a ticket, or anybody.",
+            "Who may hand in: holders of a ticket, or anybody.",
             default="tickets",
         ),
         Field(
@@ -144,7 +144,7 @@ EVENT = Document(
             default=False,
         ),
         Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
-        Field("limits", LIMITS, "What a person may hand in."),
+        Field("limits", LIMITS, "Limits of what a person may hand in."),
         Field("services", Rows(SERVICE), "Logs; an entry in any counts.", required=True),
         Field("witnesses", Rows(WITNESS), "Witnesses of all logs.", required=True),
         Field("verdicts", VERDICTS, "The destination's log."),

@@ -68,7 +68,7 @@ def require_current(event: Event, name: str) -> None:
     if not event.is_signed_for:
         raise ProblemError(
             f"{name}: format must be {EVENT_FORMAT}, got {EVENT_FORMATS[event.version - 1]}: in "
-            "such an event whoever hears a ticket can use it; verify and audit read it, and "
+            "such an event anyone who hears a ticket can use it; verify and audit read it, and "
             "`datacollect event new` makes one of today's"
         )
 
@@ -119,6 +119,6 @@ def id_advice(data: bytes, expected: bytes) -> str:
     if expected in (hashlib.sha256(unix).digest(), hashlib.sha256(dos).digest()):
         return (
             "the file's line ends were changed (CRLF for LF, or back), which makes it another "
-            "event; take the file as it was published, byte by byte"
+            "event; use the file as it was published, byte by byte"
         )
-    return "it is another event, or another version of its file: take the one that was published"
+    return "it is another event, or another version of its file: use the one that was published"

@@ -92,7 +92,9 @@ def cautions(event: Event) -> list[str]:
             "to be believed; 3 of 4 and 4 of 5 withstand one."
         )
     if len(event.services) == 1:
-        found.append("services names one only: whom it refuses has nowhere else to go; add one.")
+        found.append(
+            "services names one only: a person whom it refuses has nowhere else to go; add one."
+        )
     if len(event.authorities) < 2:
         found.append(
             "authorities names fewer than two: where no service answers, nothing can be proved."

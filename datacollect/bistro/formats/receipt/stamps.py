@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
+from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.receipt.tokens import outside_time
 from datacollect.errors import ProblemError
 
@@ -70,14 +72,21 @@ def read_stamps(data: bytes, name: str = "the stamps") -> list[Stamp]:
     found = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         place = f"{name}, line {number}"
-        try:
-            tree = json.loads(line)
-            texts = tree["tokens"][:MOST_TOKENS]
-            tokens = tuple(base64.b64decode(each, validate=True) for each in texts)
-            note = tree["checkpoint"].encode()
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise ProblemError(
-                f"{place}: must be an object with checkpoint and tokens; copy the file again"
-            ) from None
-        found.append(Stamp(SignedCheckpoint.parse(note, place), tokens))
+        tree = peer_json(line)
+        is_one = isinstance(tree, dict) and isinstance(tree.get("checkpoint"), str)
+        texts = tree.get("tokens") if is_one else None
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            raise _none(place)
+        tokens = [decoded(each) for each in texts[:MOST_TOKENS]]
+        whole = tuple(each for each in tokens if each is not None)
+        if len(whole) < len(tokens):
+            raise _none(place)
+        signed = SignedCheckpoint.parse(tree["checkpoint"].encode(), place)
+        found.append(Stamp(signed, whole))
     return found
+
+
+def _none(place: str) -> ProblemError:
+    return ProblemError(
+        f"{place}: must be an object with checkpoint and tokens; copy the file again"
+    )

@@ -143,7 +143,7 @@ class Admission:
         if event.cancelled_text is not None:
             raise RefusedError(event.cancelled_text, 410)
         if not event.opens_s <= now_s < event.collect_until_s:
-            raise RefusedError("nothing is taken now: the event is over, or not open yet", 410)
+            raise RefusedError("nothing is accepted now: the event is over, or not open yet", 410)
         try:
             values = metadata_of(metadata)
             commitment = commitment_of(values.get("commitment", b""), event)
@@ -173,7 +173,7 @@ class Admission:
         if owner is None or not is_by_key(said, signature, owner):
             raise RefusedError(
                 "owner must be the signature of the entry's owner, for this bistro and these "
-                "bytes: whoever has only seen a receipt cannot push",
+                "bytes: a receipt alone gives no right to push",
                 403,
             )
         return signature
@@ -227,7 +227,7 @@ class Admission:
         if not is_signed(said, signature, ticket.key):
             raise RefusedError(
                 "holder must be the signature of the ticket, for this bistro and these bytes: "
-                "whoever has only heard its token cannot push",
+                "the token alone gives no right to push",
                 403,
             )
         return signature

@@ -30,7 +30,7 @@ Outcome: TypeAlias = Literal["in time", "late", "not proved"]
 
 SOME_BYTES, SEALED_FILE, CONTENT = "some bytes", "the sealed file", "the file"
 # What a receipt of an event of version 1 does not say: whose it is.
-OLDER_KIND = "The event is of an older kind, in which whoever heard a ticket could use it."
+OLDER_KIND = "The event is of an older kind, in which anyone who heard a ticket could use it."
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
         log = event.log_of(word.log)
         if log and word.is_by(log, receipt.entry):
             said = event.clock_text(word.time_s)
-            reasons.append(f"Handed in at {said}, by the word of the service alone.")
+            reasons.append(f"Handed in at {said}, according to the service alone.")
         else:
             reasons.append("An acknowledgement does not count: no service of the event gave it.")
     times = []

@@ -90,7 +90,7 @@ class Front:
 
 
 def _too_many() -> Reply:
-    return Reply.words(429, "too many requests from this address; come again later", 1)
+    return Reply.words(429, "too many requests from this address; try again later", 1)
 
 
 class Remote:
@@ -130,7 +130,7 @@ class Remote:
             async with asyncio.timeout(ANSWER_S):
                 return await future
         except TimeoutError:
-            return Reply.words(503, "the service is stuck; come again, or ask another", 30)
+            return Reply.words(503, "the service is stuck; try again, or ask another", 30)
         finally:
             self._waiting.pop(number, None)
 

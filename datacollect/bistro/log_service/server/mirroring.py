@@ -179,7 +179,7 @@ class MirrorFolder:
             if since > size or self._root(held.checkpoint.size, size) != held.checkpoint.root:
                 raise ProblemError(
                     f"{self._place}: holds {held.checkpoint.size} entries of this log, and they "
-                    "are not its beginning here: the log was restored from an old copy; end this, "
+                    "are not its beginning here: the log was restored from an old copy; stop this, "
                     "and run `datacollect event recover` with that mirror"
                 )
         if held is None or since < size or held.checkpoint.size < size:
@@ -303,7 +303,7 @@ class Mirroring:
                     mirror.is_behind = True
                 why = "; ".join(each.trouble or "hangs" for each in self._mirrors)
                 self._report(
-                    f"no mirror has held what is new for {AWAY_S:g} s: {why}; the log goes on "
+                    f"no mirror has held what is new for {AWAY_S:g} s: {why}; the log continues "
                     "without, and what is lost with its disk is lost"
                 )
             await asyncio.sleep(LOOK_S)

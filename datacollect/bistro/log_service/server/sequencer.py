@@ -127,7 +127,7 @@ class Sequencer:
             self.broken.exception()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._mirroring.close()
-        self._answer_all(Reply.words(503, "the service ends; come again", 1))
+        self._answer_all(Reply.words(503, "the service is stopping; try again", 1))
 
     @property
     def log(self) -> str:
@@ -213,7 +213,7 @@ class Sequencer:
     def _break(self, error: BaseException) -> None:
         if not self.broken.done():
             self.broken.set_exception(error)
-        self._answer_all(Reply.words(503, "the service has failed; come again, or ask another", 30))
+        self._answer_all(Reply.words(503, "the service has failed; try again, or ask another", 30))
 
     def _do(self, action: Action) -> None:
         match action:
@@ -286,13 +286,13 @@ class Sequencer:
                     await writing
             except StoreError as error:
                 if what not in self._troubles:
-                    self._report(f"{what} cannot be kept, and nothing is taken: {error}")
+                    self._report(f"{what} cannot be kept, and nothing is accepted: {error}")
                 self._troubles[what] = error
                 self._answer_all(_trouble_reply(error))
                 await asyncio.sleep(RETRY_S)
             else:
                 if self._troubles.pop(what, None) is not None and not self._troubles:
-                    self._report("the disk takes it again; the service goes on")
+                    self._report("the disk works again; the service continues")
                 return
 
     # What is published ------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class Sequencer:
             return _no_entry()
         last = self._store.last_beginning(beginning_of(self._core.event.id, entry))
         if last is None:
-            return Reply.words(404, "there is no verdict on that entry yet; come again later")
+            return Reply.words(404, "there is no verdict on that entry yet; try again later")
         index, verdict = last
         proof = proof_of(index, self._store)
         tree = {
@@ -403,8 +403,8 @@ def _no_entry() -> Reply:
 
 def _trouble_reply(error: StoreError) -> Reply:
     if isinstance(error, NoRoomError):
-        return Reply.words(507, "the service's disk is full; come again, or ask another", 30)
-    return Reply.words(503, "the service's disk fails; come again, or ask another", 30)
+        return Reply.words(507, "the service's disk is full; try again, or ask another", 30)
+    return Reply.words(503, "the service's disk fails; try again, or ask another", 30)
 
 
 def _or_absent(data: bytes | None, content_type: str) -> Reply:

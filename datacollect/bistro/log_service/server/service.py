@@ -186,7 +186,7 @@ class _Fronts:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         if not self._is_stopping and not self.lost.done():
-            why = "a process of the service has ended by itself; start it again"
+            why = "a process of the service stopped unexpectedly; restart it"
             self.lost.set_exception(TransferError(why))
 
     async def _answer(self, head: list[Any], body: bytes, together: Together) -> None:

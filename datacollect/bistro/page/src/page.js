@@ -85,6 +85,8 @@ class Page {
     // Anywhere: beside its place a file would take that of the page.
     for (const name of ["dragover", "dragleave", "drop"]) {
       addEventListener(name, (event) => {
+        // Other fields for files take what is dropped on them.
+        if (event.target.matches?.("input[type=file]:not(#file)")) return;
         event.preventDefault();
         byId("drop").classList.toggle("over", name === "dragover");
         const given = name === "drop" && dropped(event.dataTransfer);

@@ -83,7 +83,7 @@ def test_a_file_that_was_removed_is_missing(status, collected):
     collected.file(1).unlink()
     code, said = status()
     assert code == 1
-    assert "1 file: collected, and not there any more" in said
+    assert "1 file: collected, and no longer there" in said
     assert "put them back from a copy" in said
     lack = lacking(status("into", "--json")[1])["file absent"]
     assert (lack["n"], lack["entries"]) == (1, [collected.uploads[1].entry.hex()])
@@ -96,7 +96,7 @@ def test_a_file_that_was_removed_is_missing(status, collected):
 def test_all_files_that_were_removed_are_missing(status, collected):
     shutil.rmtree(collected.folder / "files")
     code, said = status()
-    assert (code, "2 files: collected, and not there any more" in said) == (1, True)
+    assert (code, "2 files: collected, and no longer there" in said) == (1, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"incom", b"incomes"])

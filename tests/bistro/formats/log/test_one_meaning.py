@@ -133,6 +133,7 @@ ELSEWHERE = {
     "formats/event/tickets.py": "compared with how it is written",
     "formats/custody/collected.py": "a verdict that was read",
     "formats/event/kinds.py": "digits that were read",
+    "joining/invitation.py": "compared with how it is written",
     "formats/sealing/keep.py": "compared with how it is written",
 }
 READERS = {"json.loads", "base64.b64decode", "base64.urlsafe_b64decode", "bytes.fromhex"}

@@ -185,7 +185,7 @@ def test_the_word_of_a_service_alone_proves_nothing():
     verdict = verify(EVENT_FILE, Receipt(COMMITMENT, acknowledgements=(good, forged)))
     assert verdict.outcome == "not proved"
     assert verdict.reasons[2:] == (
-        "Handed in at Thu 2027-04-15 23:59:59 -04:00, by the word of the service alone.",
+        "Handed in at Thu 2027-04-15 23:59:59 -04:00, according to the service alone.",
         "An acknowledgement does not count: no service of the event gave it.",
         "Nothing here proves a time: ask the services for proofs again.",
     )
@@ -332,7 +332,7 @@ def older(event_file: bytes) -> bytes:
     return event_file.replace(b"datacollect-event/2", b"datacollect-event/1")
 
 
-OLDER_KIND = "The event is of an older kind, in which whoever heard a ticket could use it."
+OLDER_KIND = "The event is of an older kind, in which anyone who heard a ticket could use it."
 
 
 def older_receipt(event_file: bytes, owner: bytes | None = None) -> Receipt:

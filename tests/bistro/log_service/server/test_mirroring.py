@@ -226,7 +226,7 @@ def test_mirror_that_is_away_holds_the_log_up_for_a_while_only(tmp_path, mirror,
 
     keeper = run_log(tmp_path / "log", [mirror], work)
     assert "no mirror has held what is new for 0.5 s: " in keeper.said[0]
-    assert "the log goes on without" in keeper.said[0]
+    assert "the log continues without" in keeper.said[0]
     assert "holds all" in keeper.said[1]
     assert len(keeper.said) == 2
     last, held = keeper.asked[-1]

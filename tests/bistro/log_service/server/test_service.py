@@ -173,7 +173,7 @@ def test_full_disk_is_said_with_a_time_and_it_goes_on_when_there_is_room(world):
     assert (full.status, int(full.headers["Retry-After"])) == (507, 30)
     assert b"disk is full" in full.body
     assert world.get(service, "/checkpoint").status in (200, 404)
-    assert "nothing is taken" in service.said()
+    assert "nothing is accepted" in service.said()
     resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limit)
 
     def taken() -> Answer | None:

@@ -229,4 +229,4 @@ def test_a_service_keeps_no_log_of_an_event_of_an_older_kind(tmp_path):
             ProblemError, match="format must be datacollect-event/2, got datacollect-event/1"
         ) as said:
             ServiceConfig.from_file(world.services[0].file)
-    assert "whoever hears a ticket can use it" in str(said.value)
+    assert "anyone who hears a ticket can use it" in str(said.value)

@@ -1,0 +1,75 @@
+"""Many packets by one call of the kernel, and one by one where it cannot."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from datacollect.feeds.formats.packets import HEAD, heads_of
+from datacollect.feeds.udp.sockets import (
+    UDP_SEGMENT,
+    PacketSender,
+    before_others,
+    prepare_receiver,
+    receive_together,
+)
+from datacollect.net.udp import bound_udp, connected_udp
+
+NONCE, SIZE = bytes(range(16)), HEAD.size + 100
+
+
+def packets(n: int) -> list[bytes]:
+    return [HEAD.pack(NONCE, i, i, 7) + bytes([i]) * 100 for i in range(n)]
+
+
+def received(there: socket.socket, n: int) -> list[int]:
+    """Return the numbers of what comes, until there are so many."""
+    there.settimeout(10.0)
+    found: list[int] = []
+    while len(found) < n:
+        buffer = bytearray(65_536)
+        got = receive_together(there, buffer)
+        found += heads_of(memoryview(buffer)[: got.n_bytes], got.segment_bytes).messages
+    return found
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_packets_arrive_as_they_were_whether_the_kernel_cuts_them_or_not(refuses: bool) -> None:
+    with bound_udp(("127.0.0.1", 0), "feed", lambda _: None) as there:
+        assert prepare_receiver(there) > 0
+        with connected_udp(there.getsockname(), "D") as here:
+            sender = PacketSender(here, SIZE)
+            if refuses:
+                # As an interface without check sums does: longer than any packet may be.
+                here.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 65_000)
+                sent = [*packets(15), packets(16)[15] + bytes(64_000)]
+                assert sender.send(sent) == 0
+                assert not sender.is_segmented
+            else:
+                assert sender.send(packets(16)) == 0
+            assert received(there, 16) == list(range(16))
+
+
+def test_a_port_that_is_closed_is_said() -> None:
+    with bound_udp(("127.0.0.1", 0), "feed", lambda _: None) as there:
+        place = there.getsockname()
+    with connected_udp(place, "D") as here:
+        sender = PacketSender(here, SIZE)
+        sender.send(packets(1))
+        # Loopback has answered by now; each call says so once.
+        with pytest.raises(ConnectionRefusedError):
+            sender.send(packets(1))
+
+
+def test_heads_of_what_is_none_are_none() -> None:
+    for data, segment in ((b"", 0), (b"", 140), (bytes(39), 39), (bytes(150), 140), (bytes(9), 0)):
+        assert heads_of(memoryview(data), segment).messages == ()
+
+
+def test_a_thread_is_before_others_for_a_while() -> None:
+    usual = os.sched_getscheduler(0)
+    with before_others() as is_first:
+        assert (os.sched_getscheduler(0) == os.SCHED_FIFO) == is_first
+    assert os.sched_getscheduler(0) == usual
