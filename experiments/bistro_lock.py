@@ -7,6 +7,7 @@ outside: twenty people alone, then beside a hundred who push what is wrong. FOLD
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import threading
@@ -95,7 +96,11 @@ def measure(kind: str, serve, first: int) -> float:
     return took_s
 
 
-def main(place: str | None) -> None:
+def main() -> None:
+    """Measure, in a folder on the disk that is meant."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("place", nargs="?", type=Path, help="folder on the disk to measure")
+    place = parser.parse_args().place
     server.threading = Threading()
     UploadStore.add = WRITTEN.of(UploadStore.add)
     UploadStore.commit = SYNCED.of(UploadStore.commit)
@@ -114,4 +119,4 @@ def main(place: str | None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    main()

@@ -310,7 +310,7 @@ class World:
 
         def answer() -> Answer | None:
             found = self.ask(service, "POST", "/commit", body)
-            return None if found.status == 503 and b"about to start" in found.body else found
+            return None if found.status == 503 and b"is starting" in found.body else found
 
         return until(answer, "the start")
 

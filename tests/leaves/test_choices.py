@@ -62,8 +62,8 @@ def test_every_choice_of_the_public_functions_has_its_type():
             if key in CHOSEN:
                 assert str(parameter.annotation).removesuffix(" | None") == CHOSEN[key], name
                 found.add(key)
-            # An address, a name of thousands, and an agent with a service of it.
-            elif (key, name) != ("to", "tunnel") and key not in ("dask", "timezone"):
+            # Addresses, a name of thousands, and an agent with a service of it.
+            elif (key, name) != ("to", "tunnel") and key not in ("dask", "stamps", "timezone"):
                 assert str(parameter.annotation).removesuffix(" | None") != "str", f"{name}: {key}"
     assert found == CHOSEN.keys()
 

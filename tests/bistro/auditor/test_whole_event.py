@@ -306,7 +306,7 @@ def test_collected_and_then_refused_is_evidence(case):
     case.verdicts.append(said(A, REFUSED, DOES_NOT_OPEN))
     [(who, text)] = case.evidence()
     assert who == "destination"
-    assert text.startswith("It has said 1 entry collected, and then refused.")
+    assert text.startswith("It has reported 1 entry as collected, and later as refused.")
 
 
 def test_superseded_by_what_no_log_shows_is_a_dispute_in_the_end(case):
@@ -714,7 +714,7 @@ def test_successor_that_refuses_what_was_collected_is_evidence(case):
     shown(case, "d", D, said(D), ENDED_S)
     (lie,) = case.audit().evidence
     assert lie.who == "destination"
-    assert lie.text.startswith("It has said 1 entry collected, and then refused.")
+    assert lie.text.startswith("It has reported 1 entry as collected, and later as refused.")
 
 
 def test_ended_log_that_has_signed_two_trees_is_evidence(case):

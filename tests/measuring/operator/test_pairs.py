@@ -243,7 +243,7 @@ def test_a_receiver_that_was_not_asked_takes_nothing(tmp_path):
     """A sender with a ticket of its own making, or with a good one before the lease, is refused."""
     with pair(tmp_path) as (by, to):
         said = asked(by, to, to.place)
-        assert said["ended"].startswith("D: refuses: this host's is not leased for the test")
+        assert said["ended"].startswith("D: refuses: this host is not leased for the test")
         assert not (tmp_path / "D/D.measured").exists()
 
 

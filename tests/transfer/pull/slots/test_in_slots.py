@@ -194,7 +194,7 @@ def lost(store, given):
     """Say of all that was kept that it is not there any more."""
 
     def fetch(*_):
-        raise RefusedError("that piece is not kept here", GONE)
+        raise RefusedError("this piece is not kept here", GONE)
 
     return fetch
 
