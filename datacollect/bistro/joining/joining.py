@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.one_host.certificates import Certificate
     from datacollect.bistro.one_host.ways import Ways
+    from datacollect.net.keys import PrivateKey
 
 AGAIN_S = 1.0
 MOST_ANSWER_BYTES = 64 * 2**20
@@ -130,7 +132,7 @@ def joined(
     with Asker(invitation.url) as asker:
         _post(asker, invitation, half, say)
         told(half, fingerprint_of_half(half))
-        tree = _opened(asker, invitation, say)
+        tree = _opened(asker, invitation, read_private_key(places.key(KEYS[role][0])), say)
     event = read_event(tree["event"].encode(), "the event that the organiser has sent")
     if event.organiser != invitation.organiser:
         raise ProblemError(
@@ -190,9 +192,12 @@ def _post(
     _asked(asker, POSTED, asked, say, "the organiser does not listen yet (`event open`)")
 
 
-def _opened(asker: Asker, invitation: Invitation, say: Callable[[str], None]) -> dict[str, Any]:
-    mac = invitation.mac(OPENED + invitation.number.encode())
-    asked = {"number": invitation.number, "mac": mac}
+def _opened(
+    asker: Asker, invitation: Invitation, key: PrivateKey, say: Callable[[str], None]
+) -> dict[str, Any]:
+    message = OPENED + invitation.number.encode()
+    by_key = base64.b64encode(key.sign(message)).decode()
+    asked = {"number": invitation.number, "mac": invitation.mac(message), "signature": by_key}
     answer = _asked(asker, OPENED_PATH, asked, say, "waiting until the organiser opens the event")
     payload, signature = (str(answer.get(key)) for key in ("payload", "signature"))
     tree, signed = peer_json(payload), decoded(signature)

@@ -142,7 +142,18 @@ def guests_of(places: Places) -> Guests:
 
 
 def invite(places: Places, guests: Guests, days: float) -> Invitation:
-    """Return one more invitation."""
+    """Return one more invitation.
+
+    Raises
+    ------
+    ProblemError
+        The event is made: nobody joins any more.
+    """
+    if places.event.exists():
+        raise ProblemError(
+            f"{document_name(places.event)}: is made, and nobody can join any more; begin another "
+            "event by `datacollect event init`"
+        )
     organiser = read_private_key(places.key("organiser")).public
     return guests.invite(f"{_url(places)}/{JOIN}", organiser, days)
 
@@ -228,6 +239,8 @@ def open_event(
     agent = [*command[:3], "agent", str(_front_file(places)), "--json"]
     servers = {FRONT: Server(FRONT, agent, places.logs / f"{FRONT}.log", {})}
     reception = Reception(guests, read_private_key(places.key("organiser")), came)
+    if places.event.exists():
+        guests.settled()
     with held(places), receiving(reception, join), ExitStack() as ending:
         ending.enter_context(rereading(servers[FRONT]))
         ending.callback(servers[FRONT].end)
@@ -238,9 +251,10 @@ def open_event(
             servers[FRONT].await_ready()
             while len(guests.joined) < (n_hosts or len(guests.all)):
                 time.sleep(LOOK_S)
-            if not may_open(guests.joined):
+            joined = guests.settled()
+            if not may_open(joined):
                 return 0
-            completed(places, _whole_draft(places, guests.joined))
+            completed(places, _whole_draft(places, joined))
             servers[FRONT].end()
         event = event_of(places)
         _, n_people = make_tickets(places, _url(places))
@@ -298,6 +312,9 @@ def _whole_draft(places: Places, guests: Sequence[Guest]) -> dict[str, Any]:
     if destination is None:
         own = read_private_key(places.key("verdicts")).public
         tree["verdicts"] = {"key": own, "url": f"{_url(places)}/{VERDICTS}"}
+        # A draft that was completed before may name a destination whose file was removed.
+        identities = (places.identity, places.offline_identity)
+        tree["recipients"] = [recipient_of(each) for each in identities]
     else:
         tree["verdicts"] = {"key": destination["key"], "url": destination["url"]}
         tree["recipients"] = [destination["recipient"], recipient_of(places.offline_identity)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import mimetypes
+import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 # No request to a service, a witness or a log is longer, nor any answer.
 MOST_REQUEST_BYTES, MOST_ANSWER_BYTES = 2**20, 16 * 2**20
+# Who posts what is so short is done in less, or holds a place for its own sake.
+BODY_S = 60.0
+# What servers read as they read all: behind CONNECT some take the next request for its body.
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 # Whom is asked again by the client, and when.
 AWAY, AGAIN_S = 502, "2"
 # What belongs to one connection alone, or is said by the agent itself.
@@ -64,12 +69,21 @@ class Passing:
         OSError, TransferError
             The client has gone.
         """
+        # Anybody may promise a body, or ask and not read: neither keeps others out.
+        exchange.hold_place(False)
+        if exchange.method not in METHODS:
+            allowed = ", ".join(METHODS)
+            _say(exchange, 405, f"what is here is asked by {allowed}", ("Allow", allowed))
+            return
         if exchange.body_bytes > MOST_REQUEST_BYTES:
             _say(exchange, 413, "the body is longer than any request here needs")
             return
-        body = bytearray()
+        body, end_s = bytearray(), time.monotonic() + BODY_S
         while part := exchange.read():
             body += part
+            if time.monotonic() > end_s:
+                _say(exchange, 408, "the body did not come in time; send it again")
+                return
         try:
             answer = self._asked(exchange, bytes(body))
         except TransferError:
@@ -119,6 +133,8 @@ class Page:
 
     def answer(self, exchange: Exchange) -> None:
         """Answer a request with the file as it is now, packed for who says that he unpacks it."""
+        # Who asks and does not read keeps nobody out.
+        exchange.hold_place(False)
         if exchange.method not in ("GET", "HEAD"):
             _say(exchange, 405, "a page is read by GET", ("Allow", "GET, HEAD"))
             return

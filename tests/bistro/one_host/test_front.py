@@ -27,6 +27,10 @@ class Exchange:
         self.method, self.target, self._body = method, target, body
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         self.body_bytes = len(body)
+        self.holds_place = True
+
+    def hold_place(self, holds: bool) -> None:
+        self.holds_place = holds
 
     def read(self) -> bytes:
         body, self._body = self._body, b""
@@ -129,3 +133,38 @@ def test_request_is_passed_on_with_whom_it_is_counted_for_and_the_answer_comes_b
     away = Exchange("GET", "/log/checkpoint")
     Passing("/log/", url, Askers(web_context())).answer(away)
     assert (away.status, away.said["Retry-After"]) == (502, "2")
+
+
+class Dripping(Exchange):
+    """A client that has promised a body, and sends a byte now and then."""
+
+    held_meanwhile = True
+
+    def read(self) -> bytes:
+        self.held_meanwhile = self.held_meanwhile and self.holds_place
+        return super().read()
+
+
+def test_who_drips_a_body_or_an_answer_holds_no_place_against_others(page, monkeypatch):
+    seen: list = []
+    with server(seen) as url:
+        sent = Dripping("POST", "/log/commit", b"entry")
+        Passing("/log/", url, askers := Askers(web_context())).answer(sent)
+        askers.close()
+    assert not sent.held_meanwhile
+    shown = Exchange("GET", "/")
+    handler_for("/", page_handlers(page))(shown)
+    assert not shown.holds_place
+
+    late = Dripping("POST", "/log/commit", b"entry")
+    monkeypatch.setattr("datacollect.bistro.one_host.front.BODY_S", -1.0)
+    Passing("/log/", url, Askers(web_context())).answer(late)
+    assert late.status == 408
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "PUT", "TRACE"])
+def test_method_that_servers_may_read_otherwise_is_not_passed_on(method):
+    # Behind CONNECT some take all that comes, the next person's request, too, for its body.
+    asked = Exchange(method, "/log/checkpoint")
+    Passing("/log/", "http://127.0.0.1:9", Askers(web_context())).answer(asked)
+    assert (asked.status, asked.said["Allow"]) == (405, "GET, HEAD, POST, OPTIONS")
