@@ -35,11 +35,11 @@ from datacollect.bistro.one_host.setting_up import (
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import (
     document_name,
-    not_written,
     read_text,
     toml_text,
     write_atomically,
     write_owned,
+    written_durably,
 )
 from datacollect.files.kinds import shown
 from datacollect.net.http_asking import Asker
@@ -143,7 +143,8 @@ def joined(
     write_atomically(places.folder / f"{role}.toml", text.encode())
     _keep(places.folder / f"datacollect-{role}.service", _unit(done), mode=0o644)
     # The last: once it is there, all is.
-    write_atomically(places.event, tree["event"].encode())
+    with written_durably(places.event) as beside:
+        beside.write_bytes(tree["event"].encode())
     return done
 
 
@@ -157,7 +158,9 @@ def _require_own_folder(places: Places, invitation: Invitation, role: str) -> No
         is_own = read_text(kept).strip() == invitation.text
         is_own &= places.key(KEYS[role][0]).exists() or not any(folder.glob("*.key"))
     else:
-        is_own = not any(folder.iterdir())
+        # It may have been killed before the line was kept.
+        begun = (places.logs.name, f".{kept.name}.")
+        is_own = all(each.name.startswith(begun) for each in folder.iterdir())
     if not is_own:
         raise ProblemError(
             f"{document_name(folder)}: must be a new folder, or one in which this invitation was "
@@ -296,7 +299,5 @@ def _unit(done: Joined) -> str:
 
 
 def _keep(path: Path, text: str, mode: int = 0o600) -> None:
-    try:
-        write_owned(path, (text if text.endswith("\n") else f"{text}\n").encode(), mode=mode)
-    except OSError as error:
-        raise not_written(path, error) from None
+    with written_durably(path) as beside:
+        write_owned(beside, (text if text.endswith("\n") else f"{text}\n").encode(), mode=mode)

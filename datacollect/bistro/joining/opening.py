@@ -46,6 +46,7 @@ from datacollect.files.documents import (
     parse_toml,
     read_text,
     write_atomically,
+    written_durably,
 )
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import read_private_key
@@ -119,7 +120,8 @@ def _begin(request: Request, places: Places) -> None:
     )
     certificate = request.ways.certificate_for(places, address[0])
     write_atomically(places.draft, toml_of(EVENT, draft_of(places, wanted)).encode())
-    (places.folder / "address").write_text(f"{wanted.url}\n")
+    with written_durably(places.folder / "address") as beside:
+        beside.write_text(f"{wanted.url}\n")
     tls = {"certificate": str(certificate.chain), "key": str(certificate.key)}
     _write_front(places, request.ways.listening, tls, "waiting", {JOIN: 1})
 

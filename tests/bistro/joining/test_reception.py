@@ -26,7 +26,9 @@ def answers(port: int, sent: bytes) -> bytes:
 
 
 def request(body: bytes) -> bytes:
-    return f"POST /posted HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"POST /posted HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    )
 
 
 def test_body_that_is_refused_unread_is_never_taken_for_the_next_request(tmp_path):
