@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gzip
 import mimetypes
+import threading
 import time
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.one_host.front_table import front_of
@@ -130,6 +130,10 @@ class Page:
 
     def __init__(self, path: Path, headers: dict[str, str]) -> None:
         self._path, self._headers = path, headers
+        self._lock = threading.Lock()
+        self._written_ns = -1
+        self._plain = b""
+        self._packed: bytes | None = None
 
     def answer(self, exchange: Exchange) -> None:
         """Answer a request with the file as it is now, packed for who says that he unpacks it."""
@@ -140,8 +144,7 @@ class Page:
             return
         is_packed = "gzip" in exchange.headers.get("accept-encoding", "")
         try:
-            read = _packed if is_packed else _plain
-            data = read(self._path, self._path.stat().st_mtime_ns)
+            data = self._data(is_packed=is_packed)
         except OSError:
             _say(exchange, 404, "this file of the page is not there any more")
             return
@@ -149,15 +152,18 @@ class Page:
         headers = [("Content-Type", _type_of(self._path)), ("Vary", "Accept-Encoding"), *packed]
         exchange.answer(200, [*headers, *self._headers.items()], data)
 
-
-@lru_cache(maxsize=32)
-def _plain(path: Path, _written_ns: int) -> bytes:
-    return path.read_bytes()
-
-
-@lru_cache(maxsize=32)
-def _packed(path: Path, written_ns: int) -> bytes:
-    return gzip.compress(_plain(path, written_ns), mtime=0)
+    def _data(self, *, is_packed: bool) -> bytes:
+        """Return the file as it is: read, and packed, once for all who ask at a time."""
+        with self._lock:
+            written_ns = self._path.stat().st_mtime_ns
+            if written_ns != self._written_ns:
+                self._plain, self._packed = self._path.read_bytes(), None
+                self._written_ns = written_ns
+            if not is_packed:
+                return self._plain
+            if self._packed is None:
+                self._packed = gzip.compress(self._plain, mtime=0)
+            return self._packed
 
 
 def _type_of(path: Path) -> str:

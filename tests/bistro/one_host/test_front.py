@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from instances.events import event_bytes
 
-from datacollect.bistro.one_host.front import Passing, page_handlers
+from datacollect.bistro.one_host.front import Page, Passing, page_handlers
 from datacollect.bistro.page.writing import write_page
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Askers
@@ -83,6 +86,34 @@ def test_page_that_was_written_anew_is_shown_and_one_that_is_gone_is_said(page):
 def test_folder_without_a_page_is_refused(tmp_path):
     with pytest.raises(ProblemError, match=r"front.page: .*datacollect event page EVENT -o DIR"):
         page_handlers(tmp_path)
+
+
+def test_file_that_grows_is_read_once_for_all_who_ask_and_kept_once(tmp_path, monkeypatch):
+    # As stamps do each minute: many who ask at a time must not be as many copies.
+    file, n_read = tmp_path / "stamps.jsonl", []
+    file.write_bytes(b"0\n")
+
+    def read(path):
+        n_read.append(path)
+        time.sleep(0.02)
+        with path.open("rb") as opened:
+            return opened.read()
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    shown = Page(file, {})
+    for grown in (b"0\n", b"0\n1\n"):
+        n_read.clear()
+        file.write_bytes(grown)
+        os.utime(file, ns=(len(grown), len(grown)))
+        asked = [Exchange("GET", "/", accept_encoding="gzip" * (i % 2)) for i in range(8)]
+        threads = [Thread(target=shown.answer, args=(each,)) for each in asked]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert {each.body for each in asked[::2]} == {grown}
+        assert {gzip.decompress(each.body) for each in asked[1::2]} == {grown}
+        assert len(n_read) == 1
 
 
 @contextmanager
