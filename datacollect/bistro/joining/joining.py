@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -284,14 +285,21 @@ def _server_file(
 
 
 def _unit(done: Joined) -> str:
-    """Return a unit of systemd that runs the server."""
+    """Return a unit of systemd that runs the server, as whoever joins now: his are its files."""
+    import pwd
     import sys
 
-    program = f'"{sys.executable}" -m datacollect {" ".join(done.command)}'
+    number = os.getuid()
+    try:
+        user = pwd.getpwuid(number).pw_name
+    except KeyError:
+        user = str(number)
+    folder, program = (str(each).replace("%", "%%") for each in (done.folder, sys.executable))
     return (
         f"[Unit]\nDescription=datacollect: {done.role} of an event\nWants=network-online.target\n"
-        f"After=network-online.target\n\n[Service]\nWorkingDirectory={done.folder}\n"
-        f"ExecStart={program}\nExecReload=/bin/kill -HUP $MAINPID\nRestart=on-failure\n"
+        f"After=network-online.target\n\n[Service]\nUser={user}\n"
+        f'WorkingDirectory={folder}\nExecStart="{program}" -m datacollect '
+        f"{' '.join(done.command)}\nExecReload=/bin/kill -HUP $MAINPID\nRestart=on-failure\n"
         "RestartSec=2\nLimitNOFILE=65536\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
         "NoNewPrivileges=yes\nProtectSystem=full\nPrivateTmp=yes\nUMask=0077\n\n"
         "[Install]\nWantedBy=multi-user.target\n"

@@ -9,7 +9,7 @@ import pytest
 from instances.events import key_of
 
 from datacollect.bistro.joining.invitation import Invitation
-from datacollect.bistro.joining.joining import _keep, _require_own_folder
+from datacollect.bistro.joining.joining import Joined, _keep, _require_own_folder, _unit
 from datacollect.bistro.one_host.places import Places
 from datacollect.bistro.one_host.quickstart import Request, held, require_enough
 from datacollect.bistro.one_host.setting_up import keep_people, make_folder, make_keys
@@ -94,6 +94,18 @@ def test_host_that_joins_goes_on_wherever_it_was_killed(places, killed):
     killed(lambda: _keep(kept, line.text))
     _require_own_folder(places, line, "witness")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_server_runs_as_who_has_joined_not_as_root(tmp_path, monkeypatch):
+    # Systemd runs a unit that names nobody as root.
+    done = Joined(tmp_path / "a 100% part", "witness", ("witness", "witness.toml"))
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    unit = _unit(done).splitlines()
+    assert "User=4000000" in unit
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert "User=root" in _unit(done).splitlines()
+    # What a percent sign begins means something else there.
+    assert f"WorkingDirectory={tmp_path}/a 100%% part" in unit
 
 
 def test_folder_that_was_there_is_for_its_owner_alone_from_then_on(places):
