@@ -272,6 +272,15 @@ def again(places, request):
     begin_event(request, places, 4, 7)
 
 
+def later(**changes):
+    """Begin it again, with another deadline, or without one."""
+
+    def run(places, _):
+        begin_event(Request("essay", "UTC", **changes), places, 4, 7)
+
+    return run
+
+
 def invite_one(places, _):
     invite(places, guests_of(places), 7)
 
@@ -383,6 +392,7 @@ EXAMPLES = (
         "--deadline must be that of {}",
         made(deadline=TIME),
         made(deadline="2027-04-15 23:59:59"),
+        "bistro.one_host.quickstart",
     ),
     Example(
         "must be the folder of an event's page", front(is_written=False), front(is_written=True)
@@ -432,6 +442,12 @@ EXAMPLES = (
     ),
     Example("the request is not signed by the key of this host", asking("thief"), asking("a.x")),
     Example("is made, and nobody can join any more", begun(opened, invite_one), begun(invite_one)),
+    Example(
+        "--deadline must be that of {}",
+        begun(later(deadline="2091-01-31 18:00")),
+        begun(later()),
+        "bistro.joining.opening",
+    ),
     Example("is open already; `datacollect event open`", begun(opened, again), begun(again)),
     Example(
         "must be the folder of an event that `datacollect event init` has begun",

@@ -48,6 +48,7 @@ from datacollect.files.documents import (
     write_atomically,
     written_durably,
 )
+from datacollect.files.kinds import shown
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import read_private_key
 from datacollect.net.names import host_and_port
@@ -81,7 +82,7 @@ class Opened:
 def begin_event(request: Request, places: Places, n_hosts: int, days: float) -> list[str]:
     """Make the organiser's keys, the draft, and invitations; return those that nobody has used.
 
-    The same again changes nothing.
+    The same again changes nothing; another roster is taken.
 
     Raises
     ------
@@ -100,6 +101,9 @@ def begin_event(request: Request, places: Places, n_hosts: int, days: float) -> 
     with held(places):
         if not _front_file(places).exists():
             _begin(request, places)
+        else:
+            _require_same(request, places)
+            keep_people(places, request.people)
         guests = guests_of(places)
         for _ in range(n_hosts - len(guests.all)):
             invite(places, guests, days)
@@ -124,6 +128,21 @@ def _begin(request: Request, places: Places) -> None:
         beside.write_text(f"{wanted.url}\n")
     tls = {"certificate": str(certificate.chain), "key": str(certificate.key)}
     _write_front(places, request.ways.listening, tls, "waiting", {JOIN: 1})
+
+
+def _require_same(request: Request, places: Places) -> None:
+    """Raise `ProblemError` where another deadline is asked for than the draft has."""
+    if request.deadline is None:
+        return
+    draft = parse_toml(read_text(places.draft), document_name(places.draft))
+    timezone = request.timezone if request.is_timezone_given else str(draft["timezone"])
+    asked = deadline_of(request.deadline, timezone, 0.0)
+    kept = deadline_of(str(draft["deadline"]), str(draft["timezone"]), 0.0)
+    if asked != kept:
+        raise ProblemError(
+            f"--deadline must be that of {document_name(places.draft)}, {draft['deadline']}, got "
+            f"{shown(request.deadline)}; leave it out, or name another folder for another event"
+        )
 
 
 def guests_of(places: Places) -> Guests:

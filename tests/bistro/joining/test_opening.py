@@ -18,8 +18,10 @@ from datacollect.bistro.one_host.places import Places
 from datacollect.bistro.one_host.quickstart import Request
 from datacollect.bistro.one_host.setting_up import recipient_of
 from datacollect.bistro.one_host.ways import Ways
-from datacollect.errors import RefusedError
+from datacollect.errors import ProblemError, RefusedError
 from datacollect.files.toml_tables import toml_of
+
+DEADLINE = "2090-01-31 18:00"
 
 
 def half(host: str, role: str) -> dict[str, str]:
@@ -42,13 +44,24 @@ def places(tmp_path):
     (tmp_path / "people.csv").write_text("person\nAnn\n")
     ways = Ways("127.0.0.1", f"127.0.0.1:{free_port()}", is_trial=True)
     people = str(tmp_path / "people.csv")
-    asked = Request("essay", "UTC", deadline="2090-01-31", people=people, ways=ways)
+    asked = Request("essay", "Asia/Tokyo", deadline=DEADLINE, people=people, ways=ways)
     places = Places(tmp_path / "essay")
     begin_event(asked, places, 4, 7)
     guests = guests_of(places)
     for i, role in enumerate(("witness", "witness", "service", "bistro")):
         join(guests, invite(places, guests, 7), half(f"h{i}.example", role))
     return places
+
+
+def test_begun_again_with_something_else_it_is_taken_or_refused_never_passed_over(places, tmp_path):
+    more = tmp_path / "more.csv"
+    more.write_text("person\nAnn\nBob\n")
+    begin_event(Request("essay", "UTC", deadline=DEADLINE, people=str(more)), places, 4, 7)
+    assert places.people.read_bytes() == more.read_bytes()
+    draft = places.draft.read_bytes()
+    with pytest.raises(ProblemError, match=r"--deadline must be that of .*draft.toml, 2090-01-31"):
+        begin_event(Request("essay", "UTC", deadline="2090-02-01 18:00"), places, 4, 7)
+    assert places.draft.read_bytes() == draft
 
 
 def test_destination_that_was_removed_can_read_nothing(places, tmp_path):
