@@ -17,7 +17,7 @@ from remedies.trying import Example, call, in_new_folder
 from datacollect.bistro.auditor.stamp_reading import stamps_at
 from datacollect.bistro.formats.event.policy import policy_of
 from datacollect.bistro.formats.log.checkpoints import witness_key
-from datacollect.bistro.joining.guests import JOIN, Guests
+from datacollect.bistro.joining.guests import JOIN, OPENED, Guests
 from datacollect.bistro.joining.invitation import Invitation
 from datacollect.bistro.joining.joining import joined
 from datacollect.bistro.joining.opening import _whole_draft, begin_event, guests_of, invite
@@ -207,6 +207,36 @@ def joining(*hosts, lines=2, now_s=0.0, is_forged=False):
     return run
 
 
+def coming_late(*, is_late):
+    """Have a host join after the organiser was asked, or in time."""
+
+    def run():
+        with in_new_folder() as folder:
+            guests = Guests(folder / "guests", HOST)
+            line = guests.invite(f"https://{HOST}", key_of("o").public, 7)
+            if is_late:
+                guests.settled()
+            text = json.dumps(half("a.x"))
+            guests.join(line.number, text, line.mac(JOIN + text.encode()), 0.0)
+
+    return run
+
+
+def asking(signer):
+    """Have a host that has joined ask for the event, signed by a key."""
+
+    def run():
+        with in_new_folder() as folder:
+            guests = Guests(folder / "guests", HOST)
+            line = guests.invite(f"https://{HOST}", key_of("o").public, 7)
+            text = json.dumps(half("a.x"))
+            guests.join(line.number, text, line.mac(JOIN + text.encode()), 0.0)
+            asked = OPENED + line.number.encode()
+            guests.require_joined(line.number, line.mac(asked), key_of(signer).sign(asked))
+
+    return run
+
+
 def guests_file(text):
     def run():
         with in_new_folder() as folder:
@@ -240,6 +270,19 @@ def opened(places, _):
 
 def again(places, request):
     begin_event(request, places, 4, 7)
+
+
+def later(**changes):
+    """Begin it again, with another deadline, or without one."""
+
+    def run(places, _):
+        begin_event(Request("essay", "UTC", **changes), places, 4, 7)
+
+    return run
+
+
+def invite_one(places, _):
+    invite(places, guests_of(places), 7)
 
 
 def listen(places, _):
@@ -349,6 +392,7 @@ EXAMPLES = (
         "--deadline must be that of {}",
         made(deadline=TIME),
         made(deadline="2027-04-15 23:59:59"),
+        "bistro.one_host.quickstart",
     ),
     Example(
         "must be the folder of an event's page", front(is_written=False), front(is_written=True)
@@ -390,6 +434,19 @@ EXAMPLES = (
         "an event needs {} {}{} at least, and {} have joined",
         begun(completed("witness", "witness", "service")),
         begun(completed("witness", "witness", "service", "bistro")),
+    ),
+    Example(
+        "this event has all its hosts, and takes no more",
+        coming_late(is_late=True),
+        coming_late(is_late=False),
+    ),
+    Example("the request is not signed by the key of this host", asking("thief"), asking("a.x")),
+    Example("is made, and nobody can join any more", begun(opened, invite_one), begun(invite_one)),
+    Example(
+        "--deadline must be that of {}",
+        begun(later(deadline="2091-01-31 18:00")),
+        begun(later()),
+        "bistro.joining.opening",
     ),
     Example("is open already; `datacollect event open`", begun(opened, again), begun(again)),
     Example(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.log.one_meaning import hex_bytes, json_file, peer_json
-from datacollect.bistro.joining.halves import host_of, read_half
+from datacollect.bistro.joining.halves import host_of, key_of, read_half
 from datacollect.bistro.joining.invitation import (
     NUMBER_BYTES,
     SECRET_BYTES,
@@ -21,6 +21,7 @@ from datacollect.bistro.joining.invitation import (
 )
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.files.documents import document_name, not_made, read_bytes, written_durably
+from datacollect.net.keys import is_signed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,7 @@ class Guests:
     def __init__(self, folder: Path, own_host: str) -> None:
         self._folder, self._own_host = folder, own_host.lower()
         self._lock = threading.Lock()
+        self._is_settled = False
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
@@ -93,6 +95,16 @@ class Guests:
         """Those that have come."""
         return [each for each in self.all if each.half is not None]
 
+    def settled(self) -> list[Guest]:
+        """Return those that have come; nobody else can any more.
+
+        The organiser is asked about these: who came later, with a line that was stolen or left
+        over, would be part of the event, or told of it, without being looked at.
+        """
+        with self._lock:
+            self._is_settled = True
+            return [each for each in self._guests.values() if each.half is not None]
+
     def join(self, number: str, text: str, mac: str, now_s: float) -> Guest:
         """Take what a host tells of itself; the same again changes nothing.
 
@@ -115,6 +127,12 @@ class Guests:
                 raise RefusedError(
                     f"the invitation was used by {guest.half['url']}, and is for one host; have "
                     "the organiser make another by `datacollect event invite`",
+                    409,
+                )
+            if self._is_settled:
+                raise RefusedError(
+                    "this event has all its hosts, and takes no more; ask the organiser whether "
+                    "there is another to join",
                     409,
                 )
             if now_s > guest.expires_s:
@@ -140,17 +158,27 @@ class Guests:
                     409,
                 )
 
-    def require_joined(self, number: str, mac: str) -> Guest:
+    def require_joined(self, number: str, mac: str, signature: bytes) -> Guest:
         """Return a guest that has come, and asks whether the event is open.
+
+        It signs by its key: what it is told may be for it alone, and others may have seen the line.
 
         Raises
         ------
         RefusedError
             It has not come, or is another.
         """
-        guest = self._known(number, OPENED + number.encode(), mac)
+        asked = OPENED + number.encode()
+        guest = self._known(number, asked, mac)
         if guest.half is None:
             raise RefusedError("this host has not joined yet", 409)
+        if not is_signed(asked, signature, key_of(guest.half)):
+            raise RefusedError(
+                "the request is not signed by the key of this host that has joined; join in the "
+                "folder that has that key, or have the organiser make another invitation by "
+                "`datacollect event invite`",
+                403,
+            )
         return guest
 
     def _known(self, number: str, message: bytes, mac: str) -> Guest:
@@ -160,7 +188,10 @@ class Guests:
             if number not in self._guests and number.isalnum() and path.exists():
                 self._guests[number] = _read(path)
             guest = self._guests.get(number)
-        if guest is None or not hmac.compare_digest(mac_of(guest.secret, message), mac):
+        # As bytes: of texts only those in ASCII are compared.
+        if guest is None or not hmac.compare_digest(
+            mac_of(guest.secret, message).encode(), mac.encode()
+        ):
             raise RefusedError(
                 "the invitation is none of this event's; copy the whole line again, or have the "
                 "organiser make another by `datacollect event invite`",

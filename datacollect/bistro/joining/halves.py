@@ -45,6 +45,11 @@ def read_half(tree: Any) -> dict[str, str]:
     return {key: str(value) for key, value in tree.items()}
 
 
+def key_of(half: dict[str, str]) -> str:
+    """Return the public key by which the host of a half signs."""
+    return half["key"] if "key" in half else WITNESS_KEY.read(half["vkey"], "vkey").key
+
+
 def host_of(half: dict[str, str]) -> str:
     """Return the host of a half."""
     return (urlsplit(half["url"]).hostname or "").lower()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +36,11 @@ from datacollect.bistro.one_host.setting_up import (
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import (
     document_name,
-    not_written,
     read_text,
     toml_text,
     write_atomically,
     write_owned,
+    written_durably,
 )
 from datacollect.files.kinds import shown
 from datacollect.net.http_asking import Asker
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.one_host.certificates import Certificate
     from datacollect.bistro.one_host.ways import Ways
+    from datacollect.net.keys import PrivateKey
 
 AGAIN_S = 1.0
 MOST_ANSWER_BYTES = 64 * 2**20
@@ -130,7 +133,7 @@ def joined(
     with Asker(invitation.url) as asker:
         _post(asker, invitation, half, say)
         told(half, fingerprint_of_half(half))
-        tree = _opened(asker, invitation, say)
+        tree = _opened(asker, invitation, read_private_key(places.key(KEYS[role][0])), say)
     event = read_event(tree["event"].encode(), "the event that the organiser has sent")
     if event.organiser != invitation.organiser:
         raise ProblemError(
@@ -141,7 +144,8 @@ def joined(
     write_atomically(places.folder / f"{role}.toml", text.encode())
     _keep(places.folder / f"datacollect-{role}.service", _unit(done), mode=0o644)
     # The last: once it is there, all is.
-    write_atomically(places.event, tree["event"].encode())
+    with written_durably(places.event) as beside:
+        beside.write_bytes(tree["event"].encode())
     return done
 
 
@@ -155,7 +159,9 @@ def _require_own_folder(places: Places, invitation: Invitation, role: str) -> No
         is_own = read_text(kept).strip() == invitation.text
         is_own &= places.key(KEYS[role][0]).exists() or not any(folder.glob("*.key"))
     else:
-        is_own = not any(folder.iterdir())
+        # It may have been killed before the line was kept.
+        begun = (places.logs.name, f".{kept.name}.")
+        is_own = all(each.name.startswith(begun) for each in folder.iterdir())
     if not is_own:
         raise ProblemError(
             f"{document_name(folder)}: must be a new folder, or one in which this invitation was "
@@ -190,9 +196,12 @@ def _post(
     _asked(asker, POSTED, asked, say, "the organiser does not listen yet (`event open`)")
 
 
-def _opened(asker: Asker, invitation: Invitation, say: Callable[[str], None]) -> dict[str, Any]:
-    mac = invitation.mac(OPENED + invitation.number.encode())
-    asked = {"number": invitation.number, "mac": mac}
+def _opened(
+    asker: Asker, invitation: Invitation, key: PrivateKey, say: Callable[[str], None]
+) -> dict[str, Any]:
+    message = OPENED + invitation.number.encode()
+    by_key = base64.b64encode(key.sign(message)).decode()
+    asked = {"number": invitation.number, "mac": invitation.mac(message), "signature": by_key}
     answer = _asked(asker, OPENED_PATH, asked, say, "waiting until the organiser opens the event")
     payload, signature = (str(answer.get(key)) for key in ("payload", "signature"))
     tree, signed = peer_json(payload), decoded(signature)
@@ -276,14 +285,21 @@ def _server_file(
 
 
 def _unit(done: Joined) -> str:
-    """Return a unit of systemd that runs the server."""
+    """Return a unit of systemd that runs the server, as whoever joins now: his are its files."""
+    import pwd
     import sys
 
-    program = f'"{sys.executable}" -m datacollect {" ".join(done.command)}'
+    number = os.getuid()
+    try:
+        user = pwd.getpwuid(number).pw_name
+    except KeyError:
+        user = str(number)
+    folder, program = (str(each).replace("%", "%%") for each in (done.folder, sys.executable))
     return (
         f"[Unit]\nDescription=datacollect: {done.role} of an event\nWants=network-online.target\n"
-        f"After=network-online.target\n\n[Service]\nWorkingDirectory={done.folder}\n"
-        f"ExecStart={program}\nExecReload=/bin/kill -HUP $MAINPID\nRestart=on-failure\n"
+        f"After=network-online.target\n\n[Service]\nUser={user}\n"
+        f'WorkingDirectory={folder}\nExecStart="{program}" -m datacollect '
+        f"{' '.join(done.command)}\nExecReload=/bin/kill -HUP $MAINPID\nRestart=on-failure\n"
         "RestartSec=2\nLimitNOFILE=65536\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
         "NoNewPrivileges=yes\nProtectSystem=full\nPrivateTmp=yes\nUMask=0077\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
@@ -291,7 +307,5 @@ def _unit(done: Joined) -> str:
 
 
 def _keep(path: Path, text: str, mode: int = 0o600) -> None:
-    try:
-        write_owned(path, (text if text.endswith("\n") else f"{text}\n").encode(), mode=mode)
-    except OSError as error:
-        raise not_written(path, error) from None
+    with written_durably(path) as beside:
+        write_owned(beside, (text if text.endswith("\n") else f"{text}\n").encode(), mode=mode)

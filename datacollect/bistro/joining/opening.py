@@ -46,7 +46,9 @@ from datacollect.files.documents import (
     parse_toml,
     read_text,
     write_atomically,
+    written_durably,
 )
+from datacollect.files.kinds import shown
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import read_private_key
 from datacollect.net.names import host_and_port
@@ -80,7 +82,7 @@ class Opened:
 def begin_event(request: Request, places: Places, n_hosts: int, days: float) -> list[str]:
     """Make the organiser's keys, the draft, and invitations; return those that nobody has used.
 
-    The same again changes nothing.
+    The same again changes nothing; another roster is taken.
 
     Raises
     ------
@@ -99,6 +101,9 @@ def begin_event(request: Request, places: Places, n_hosts: int, days: float) -> 
     with held(places):
         if not _front_file(places).exists():
             _begin(request, places)
+        else:
+            _require_same(request, places)
+            keep_people(places, request.people)
         guests = guests_of(places)
         for _ in range(n_hosts - len(guests.all)):
             invite(places, guests, days)
@@ -119,9 +124,25 @@ def _begin(request: Request, places: Places) -> None:
     )
     certificate = request.ways.certificate_for(places, address[0])
     write_atomically(places.draft, toml_of(EVENT, draft_of(places, wanted)).encode())
-    (places.folder / "address").write_text(f"{wanted.url}\n")
+    with written_durably(places.folder / "address") as beside:
+        beside.write_text(f"{wanted.url}\n")
     tls = {"certificate": str(certificate.chain), "key": str(certificate.key)}
     _write_front(places, request.ways.listening, tls, "waiting", {JOIN: 1})
+
+
+def _require_same(request: Request, places: Places) -> None:
+    """Raise `ProblemError` where another deadline is asked for than the draft has."""
+    if request.deadline is None:
+        return
+    draft = parse_toml(read_text(places.draft), document_name(places.draft))
+    timezone = request.timezone if request.is_timezone_given else str(draft["timezone"])
+    asked = deadline_of(request.deadline, timezone, 0.0)
+    kept = deadline_of(str(draft["deadline"]), str(draft["timezone"]), 0.0)
+    if asked != kept:
+        raise ProblemError(
+            f"--deadline must be that of {document_name(places.draft)}, {draft['deadline']}, got "
+            f"{shown(request.deadline)}; leave it out, or name another folder for another event"
+        )
 
 
 def guests_of(places: Places) -> Guests:
@@ -142,7 +163,18 @@ def guests_of(places: Places) -> Guests:
 
 
 def invite(places: Places, guests: Guests, days: float) -> Invitation:
-    """Return one more invitation."""
+    """Return one more invitation.
+
+    Raises
+    ------
+    ProblemError
+        The event is made: nobody joins any more.
+    """
+    if places.event.exists():
+        raise ProblemError(
+            f"{document_name(places.event)}: is made, and nobody can join any more; begin another "
+            "event by `datacollect event init`"
+        )
     organiser = read_private_key(places.key("organiser")).public
     return guests.invite(f"{_url(places)}/{JOIN}", organiser, days)
 
@@ -228,6 +260,8 @@ def open_event(
     agent = [*command[:3], "agent", str(_front_file(places)), "--json"]
     servers = {FRONT: Server(FRONT, agent, places.logs / f"{FRONT}.log", {})}
     reception = Reception(guests, read_private_key(places.key("organiser")), came)
+    if places.event.exists():
+        guests.settled()
     with held(places), receiving(reception, join), ExitStack() as ending:
         ending.enter_context(rereading(servers[FRONT]))
         ending.callback(servers[FRONT].end)
@@ -238,9 +272,10 @@ def open_event(
             servers[FRONT].await_ready()
             while len(guests.joined) < (n_hosts or len(guests.all)):
                 time.sleep(LOOK_S)
-            if not may_open(guests.joined):
+            joined = guests.settled()
+            if not may_open(joined):
                 return 0
-            completed(places, _whole_draft(places, guests.joined))
+            completed(places, _whole_draft(places, joined))
             servers[FRONT].end()
         event = event_of(places)
         _, n_people = make_tickets(places, _url(places))
@@ -298,6 +333,9 @@ def _whole_draft(places: Places, guests: Sequence[Guest]) -> dict[str, Any]:
     if destination is None:
         own = read_private_key(places.key("verdicts")).public
         tree["verdicts"] = {"key": own, "url": f"{_url(places)}/{VERDICTS}"}
+        # A draft that was completed before may name a destination whose file was removed.
+        identities = (places.identity, places.offline_identity)
+        tree["recipients"] = [recipient_of(each) for each in identities]
     else:
         tree["verdicts"] = {"key": destination["key"], "url": destination["url"]}
         tree["recipients"] = [destination["recipient"], recipient_of(places.offline_identity)]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.errors import DatacollectError, RefusedError
 
@@ -62,12 +63,13 @@ class Reception:
             return 200, {}
         if path != OPENED:
             raise RefusedError("there is no such thing here", 404)
-        guest = self._guests.require_joined(number, mac)
+        signature = decoded(str(tree.get("signature"))) or b""
+        guest = self._guests.require_joined(number, mac, signature)
         if self._told is None:
             return 202, {}
         payload = json.dumps({**self._told(guest), "number": number})
-        signature = self._organiser.sign(SIGNED + payload.encode())
-        return 200, {"payload": payload, "signature": base64.b64encode(signature).decode()}
+        signed = self._organiser.sign(SIGNED + payload.encode())
+        return 200, {"payload": payload, "signature": base64.b64encode(signed).decode()}
 
 
 @contextmanager
@@ -84,6 +86,9 @@ def receiving(reception: Reception, port: int) -> Iterator[None]:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
+            if status not in (200, 202):
+                # What was not read of a body is never taken for somebody else's request.
+                self.send_header("Connection", "close")
             if status == 202:
                 self.send_header("Retry-After", str(AGAIN_S))
             self.end_headers()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import mimetypes
-from functools import lru_cache
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.one_host.front_table import front_of
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 # No request to a service, a witness or a log is longer, nor any answer.
 MOST_REQUEST_BYTES, MOST_ANSWER_BYTES = 2**20, 16 * 2**20
+# Who posts what is so short is done in less, or holds a place for its own sake.
+BODY_S = 60.0
+# What servers read as they read all: behind CONNECT some take the next request for its body.
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 # Whom is asked again by the client, and when.
 AWAY, AGAIN_S = 502, "2"
 # What belongs to one connection alone, or is said by the agent itself.
@@ -64,12 +69,21 @@ class Passing:
         OSError, TransferError
             The client has gone.
         """
+        # Anybody may promise a body, or ask and not read: neither keeps others out.
+        exchange.hold_place(False)
+        if exchange.method not in METHODS:
+            allowed = ", ".join(METHODS)
+            _say(exchange, 405, f"what is here is asked by {allowed}", ("Allow", allowed))
+            return
         if exchange.body_bytes > MOST_REQUEST_BYTES:
             _say(exchange, 413, "the body is longer than any request here needs")
             return
-        body = bytearray()
+        body, end_s = bytearray(), time.monotonic() + BODY_S
         while part := exchange.read():
             body += part
+            if time.monotonic() > end_s:
+                _say(exchange, 408, "the body did not come in time; send it again")
+                return
         try:
             answer = self._asked(exchange, bytes(body))
         except TransferError:
@@ -116,16 +130,21 @@ class Page:
 
     def __init__(self, path: Path, headers: dict[str, str]) -> None:
         self._path, self._headers = path, headers
+        self._lock = threading.Lock()
+        self._written_ns = -1
+        self._plain = b""
+        self._packed: bytes | None = None
 
     def answer(self, exchange: Exchange) -> None:
         """Answer a request with the file as it is now, packed for who says that he unpacks it."""
+        # Who asks and does not read keeps nobody out.
+        exchange.hold_place(False)
         if exchange.method not in ("GET", "HEAD"):
             _say(exchange, 405, "a page is read by GET", ("Allow", "GET, HEAD"))
             return
         is_packed = "gzip" in exchange.headers.get("accept-encoding", "")
         try:
-            read = _packed if is_packed else _plain
-            data = read(self._path, self._path.stat().st_mtime_ns)
+            data = self._data(is_packed=is_packed)
         except OSError:
             _say(exchange, 404, "this file of the page is not there any more")
             return
@@ -133,15 +152,18 @@ class Page:
         headers = [("Content-Type", _type_of(self._path)), ("Vary", "Accept-Encoding"), *packed]
         exchange.answer(200, [*headers, *self._headers.items()], data)
 
-
-@lru_cache(maxsize=32)
-def _plain(path: Path, _written_ns: int) -> bytes:
-    return path.read_bytes()
-
-
-@lru_cache(maxsize=32)
-def _packed(path: Path, written_ns: int) -> bytes:
-    return gzip.compress(_plain(path, written_ns), mtime=0)
+    def _data(self, *, is_packed: bool) -> bytes:
+        """Return the file as it is: read, and packed, once for all who ask at a time."""
+        with self._lock:
+            written_ns = self._path.stat().st_mtime_ns
+            if written_ns != self._written_ns:
+                self._plain, self._packed = self._path.read_bytes(), None
+                self._written_ns = written_ns
+            if not is_packed:
+                return self._plain
+            if self._packed is None:
+                self._packed = gzip.compress(self._plain, mtime=0)
+            return self._packed
 
 
 def _type_of(path: Path) -> str:

@@ -143,8 +143,11 @@ def prepared(request: Request) -> Iterator[Prepared]:
 def require_enough(request: Request, places: Places) -> None:
     """Raise `ProblemError` where an event cannot be made of what is given."""
     folder = places.folder
-    is_begun = places.key("organiser").exists()
-    if folder.exists() and not is_begun and (not folder.is_dir() or any(folder.iterdir())):
+    # It may have been killed, or refused a certificate, before there were keys.
+    is_begun = places.key("organiser").exists() or places.lock.exists()
+    if folder.is_dir() and not is_begun:
+        is_begun = all(each == places.logs for each in folder.iterdir())
+    if folder.exists() and not is_begun:
         raise ProblemError(
             f"{document_name(request.folder)}: must be a new folder, or one that this command has "
             "begun, and holds something else; name another"

@@ -33,7 +33,9 @@ from datacollect.files.documents import (
     read_text,
     write_atomically,
     write_owned,
+    written_durably,
 )
+from datacollect.files.durability import synchronise
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import new_private_key, read_private_key, write_private_key
@@ -114,6 +116,9 @@ def make_folder(places: Places) -> None:
     """
     try:
         places.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not any(places.folder.iterdir()):
+            # One that was there, and empty, may be open to others.
+            places.folder.chmod(0o700)
         places.logs.mkdir(exist_ok=True)
     except OSError as error:
         raise not_made(places.folder, error) from None
@@ -133,10 +138,8 @@ def keep_people(places: Places, roster: str | None) -> None:
     if roster is None:
         return
     data = read_bytes(roster)
-    try:
-        write_owned(places.people, data, mode=0o600)
-    except OSError as error:
-        raise not_written(places.people, error) from None
+    with written_durably(places.people) as beside:
+        write_owned(beside, data, mode=0o600)
 
 
 def require_people(places: Places, roster: str | None) -> None:
@@ -173,7 +176,10 @@ def make_keys(places: Places, names: Sequence[str]) -> None:
     """
     for name in names:
         if not places.key(name).exists():
-            write_private_key(places.key(name), new_private_key())
+            # Whole or not at all: one that was begun would have to be removed by hand.
+            with written_durably(places.key(name)) as beside:
+                beside.unlink(missing_ok=True)
+                write_private_key(beside, new_private_key())
 
 
 def completed(places: Places, tree: dict[str, Any]) -> Event:
@@ -189,7 +195,11 @@ def completed(places: Places, tree: dict[str, Any]) -> Event:
     write_atomically(places.draft, toml_of(EVENT, tree).encode())
     # The identity that stays here opens a trial; that of the other was just made.
     identities = [each for each in (places.identity, places.offline_identity) if each.exists()]
-    return new_event(places.draft, places.event, [str(each) for each in identities]).event
+    event = new_event(places.draft, places.event, [str(each) for each in identities]).event
+    # Tickets that are signed for it outlast a loss of power, and so must it.
+    for each in (places.event, places.folder):
+        synchronise(each)
+    return event
 
 
 def recipient_of(file: Path) -> str:

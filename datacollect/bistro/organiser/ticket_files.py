@@ -232,10 +232,8 @@ def _write_link(path: Path, page: str, ticket: Ticket) -> str:
 
 
 def _write_sheet(path: Path, event: Event, cards: Sequence[Card]) -> None:
-    try:
-        write_owned(path, sheet_html(event, cards).encode(), mode=MODE)
-    except OSError as error:
-        raise _not_written(path, error) from None
+    with written_durably(path) as beside:
+        write_owned(beside, sheet_html(event, cards).encode(), mode=MODE)
 
 
 def read_ticket_list(path: Path) -> list[tuple[str, ...]]:

@@ -53,7 +53,8 @@ def test_line_is_for_one_host_which_may_say_the_same_again(guests, tmp_path):
     # Started again, who listens knows it still.
     again = Guests(tmp_path / "guests", "hand-in.example")
     assert [each.half for each in again.joined] == [witness("w0.example")]
-    again.require_joined(made.number, made.mac(OPENED + made.number.encode()))
+    asked = OPENED + made.number.encode()
+    again.require_joined(made.number, made.mac(asked), key_of("w0.example").sign(asked))
 
 
 def test_line_expires_and_none_joins_without_its_secret(guests):
@@ -104,3 +105,32 @@ def test_fingerprint_is_of_all_that_was_told(guests):
     one = witness("w0.example")
     assert fingerprint_of_half(one) == fingerprint_of_half(dict(reversed(one.items())))
     assert fingerprint_of_half(one) != fingerprint_of_half({**one, "url": "https://x.example"})
+
+
+def test_who_has_a_line_alone_is_told_nothing_of_what_the_host_with_its_keys_is(guests):
+    # The line was copied from a mail, and is good for nothing once its host has joined.
+    made = guests.invite(URL, key_of("organiser").public, 7)
+    join(guests, made, witness("w0.example"))
+    asked = OPENED + made.number.encode()
+    for signature in (b"", key_of("thief").sign(asked), key_of("w0.example").sign(b"another")):
+        with pytest.raises(RefusedError, match="not signed by the key of this host") as caught:
+            guests.require_joined(made.number, made.mac(asked), signature)
+        assert caught.value.status == 403
+
+
+def test_nobody_joins_who_was_not_there_when_the_organiser_was_asked(guests):
+    first, late = (guests.invite(URL, key_of("organiser").public, 7) for _ in range(2))
+    join(guests, first, witness("w0.example"))
+    assert [each.half for each in guests.settled()] == [witness("w0.example")]
+    with pytest.raises(RefusedError, match="this event has all its hosts") as caught:
+        join(guests, late, witness("w1.example"))
+    assert caught.value.status == 409
+    # Who has joined may say it again: the answer may have been lost.
+    join(guests, first, witness("w0.example"))
+    assert len(guests.joined) == 1
+
+
+def test_mac_that_is_no_ascii_is_a_wrong_one(guests):
+    made = guests.invite(URL, key_of("organiser").public, 7)
+    with pytest.raises(RefusedError, match="none of this event's"):
+        guests.join(made.number, json.dumps(witness("w0.example")), "ä", 0.0)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from instances.events import event_bytes
 
-from datacollect.bistro.one_host.front import Passing, page_handlers
+from datacollect.bistro.one_host.front import Page, Passing, page_handlers
 from datacollect.bistro.page.writing import write_page
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Askers
@@ -27,6 +30,10 @@ class Exchange:
         self.method, self.target, self._body = method, target, body
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         self.body_bytes = len(body)
+        self.holds_place = True
+
+    def hold_place(self, holds: bool) -> None:
+        self.holds_place = holds
 
     def read(self) -> bytes:
         body, self._body = self._body, b""
@@ -81,6 +88,34 @@ def test_folder_without_a_page_is_refused(tmp_path):
         page_handlers(tmp_path)
 
 
+def test_file_that_grows_is_read_once_for_all_who_ask_and_kept_once(tmp_path, monkeypatch):
+    # As stamps do each minute: many who ask at a time must not be as many copies.
+    file, n_read = tmp_path / "stamps.jsonl", []
+    file.write_bytes(b"0\n")
+
+    def read(path):
+        n_read.append(path)
+        time.sleep(0.02)
+        with path.open("rb") as opened:
+            return opened.read()
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    shown = Page(file, {})
+    for grown in (b"0\n", b"0\n1\n"):
+        n_read.clear()
+        file.write_bytes(grown)
+        os.utime(file, ns=(len(grown), len(grown)))
+        asked = [Exchange("GET", "/", accept_encoding="gzip" * (i % 2)) for i in range(8)]
+        threads = [Thread(target=shown.answer, args=(each,)) for each in asked]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert {each.body for each in asked[::2]} == {grown}
+        assert {gzip.decompress(each.body) for each in asked[1::2]} == {grown}
+        assert len(n_read) == 1
+
+
 @contextmanager
 def server(seen):
     class Handler(BaseHTTPRequestHandler):
@@ -129,3 +164,38 @@ def test_request_is_passed_on_with_whom_it_is_counted_for_and_the_answer_comes_b
     away = Exchange("GET", "/log/checkpoint")
     Passing("/log/", url, Askers(web_context())).answer(away)
     assert (away.status, away.said["Retry-After"]) == (502, "2")
+
+
+class Dripping(Exchange):
+    """A client that has promised a body, and sends a byte now and then."""
+
+    held_meanwhile = True
+
+    def read(self) -> bytes:
+        self.held_meanwhile = self.held_meanwhile and self.holds_place
+        return super().read()
+
+
+def test_who_drips_a_body_or_an_answer_holds_no_place_against_others(page, monkeypatch):
+    seen: list = []
+    with server(seen) as url:
+        sent = Dripping("POST", "/log/commit", b"entry")
+        Passing("/log/", url, askers := Askers(web_context())).answer(sent)
+        askers.close()
+    assert not sent.held_meanwhile
+    shown = Exchange("GET", "/")
+    handler_for("/", page_handlers(page))(shown)
+    assert not shown.holds_place
+
+    late = Dripping("POST", "/log/commit", b"entry")
+    monkeypatch.setattr("datacollect.bistro.one_host.front.BODY_S", -1.0)
+    Passing("/log/", url, Askers(web_context())).answer(late)
+    assert late.status == 408
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "PUT", "TRACE"])
+def test_method_that_servers_may_read_otherwise_is_not_passed_on(method):
+    # Behind CONNECT some take all that comes, the next person's request, too, for its body.
+    asked = Exchange(method, "/log/checkpoint")
+    Passing("/log/", "http://127.0.0.1:9", Askers(web_context())).answer(asked)
+    assert (asked.status, asked.said["Allow"]) == (405, "GET, HEAD, POST, OPTIONS")
