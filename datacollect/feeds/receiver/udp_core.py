@@ -54,7 +54,13 @@ class UdpReceiverCore(ReceiverCore):
         self.receiving = Receiving(feed, report.next, now_s)
         self.greetings: list[int] = []
         self.end_bytes: int | None = None
-        self._n_twice_before = report.counts.duplicates
+        counts = report.counts
+        # What had come behind what is decided has to come again, or is missing.
+        counts.made, counts.made_bytes = (
+            report.next,
+            min(counts.made_bytes, report.next * hello.message_bytes),
+        )
+        self._n_twice_before = counts.duplicates
         # When messages came, and when each was made, ns: of those that were not counted yet.
         self._ages_ns: list[tuple[int, tuple[int, ...]]] = []
 
@@ -87,7 +93,7 @@ class UdpReceiverCore(ReceiverCore):
         self._count_delays()
         receiving, counts, size = self.receiving, self.report.counts, self._message_bytes
         counts.duplicates = self._n_twice_before + receiving.n_twice
-        if self.end_bytes is None:
+        if self.end_bytes is None and receiving.n_received:
             # Of a shorter last message nobody knows yet that it is one.
             counts.made = receiving.next
             counts.made_bytes = max(receiving.next * size - (size - receiving.last_bytes), 0)

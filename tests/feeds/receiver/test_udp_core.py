@@ -16,12 +16,12 @@ from datacollect.feeds.udp.receiving import Place, UdpTerms
 NONCE, SIZE, MOST = bytes(range(16)), 10, 1000
 
 
-def core() -> UdpReceiverCore:
+def core(report: FeedReport | None = None) -> UdpReceiverCore:
     """Return one that takes 100 packets a second, and 1000 messages."""
     clock = SteadyClock()
     hello = Hello("scan7", "s", "udp", 1000.0, SIZE, 0.02, clock.boot, clock.base_ns)
     terms = UdpTerms(NONCE, SIZE, 100.0, MOST, 64)
-    report = FeedReport("scan7", "s", "u", "udp", SIZE, 1000.0)
+    report = report or FeedReport("scan7", "s", "u", "udp", SIZE, 1000.0)
     return UdpReceiverCore(report, hello, clock, terms, 0.0)
 
 
@@ -104,3 +104,15 @@ def test_greetings_are_kept_a_few() -> None:
         found.packets(10**9, heads(2**62 + 5), SIZE, 0)
     assert len(found.greetings) == 32
     assert found.receiving.report().n_received == 0
+
+
+def test_a_shorter_message_that_was_the_last_before_the_connection_broke() -> None:
+    """No message is shorter than the last, which the next connection does not see again."""
+    found = core()
+    found.packets(10**9, heads(0, 1), 4, 0)
+    found.close()
+    found.decide()
+    assert (found.report.counts.made_bytes, found.report.counts.received_bytes) == (14, 14)
+    again = core(found.report)
+    again.decide()
+    assert (again.report.counts.made_bytes, again.report.counts.received_bytes) == (14, 14)
