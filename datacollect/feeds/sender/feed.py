@@ -20,10 +20,12 @@ from datacollect.feeds.formats.feed_file import UDP, FeedFile
 from datacollect.feeds.formats.frames import FrameError, Hello, welcome_of
 from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
 from datacollect.feeds.sender.core import SenderCore
+from datacollect.feeds.sender.ending import require_end
 from datacollect.feeds.sender.link import Link, opened_link, opener_of
 from datacollect.feeds.sender.rate_seen import RateSeen
 from datacollect.feeds.sender.store import Memory
 from datacollect.feeds.sender.udp_feed import UdpFeed
+from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -174,7 +176,7 @@ class Feed:
         -------
         str
         """
-        return str(self._there.get("clock", ""))
+        return safe_text(str(self._there.get("clock", "")))
 
     def write(self, block: bytes | bytearray | memoryview) -> float:
         """Take what the source has made, without waiting for the network.
@@ -457,16 +459,14 @@ class Feed:
                 report = FeedReport.from_dict(tree["ended"])
             except ProblemError as error:
                 raise FrameError(f"malformed report of a feed: {error}") from None
-            if report.counts.made != self._core.counts.made:
-                raise FrameError(
-                    f"the receiver has ended this feed after {report.counts.made} messages of "
-                    f"{self._core.counts.made}"
-                )
+            with self._lock:
+                here, is_ended = self._core.counts.copy(), self._core.is_ended
+            require_end(report.counts, here, is_ended=is_ended, receiver=self.file.to.name)
             self._take_report({"counts": report.counts.to_dict(), **tree["ended"]})
             self.report = report
         elif "why" in tree:
             kind = TransferError if tree.get("again") is True else FrameError
-            raise kind(f"{self.file.to.name}: {str(tree['why'])[:4000]}")
+            raise kind(f"{self.file.to.name}: {safe_text(str(tree['why']))}")
 
     def _take_report(self, tree: dict[str, Any]) -> None:
         try:
