@@ -59,7 +59,7 @@ class Folder:
     def size(self, name: str) -> int | None:
         """Return how many bytes a file has."""
         try:
-            return os.stat(self._path / name, follow_symlinks=False).st_size
+            return (self._path / name).lstat().st_size
         except FileNotFoundError:
             return None
 
@@ -92,13 +92,14 @@ class Folder:
         fd = self._fd(name)
         sync(fd, only_data=True)
         # Somebody may have taken it away: what was written into it is of no use then.
-        if not os.path.samestat(os.fstat(fd), os.stat(self._path / name, follow_symlinks=False)):
+        if not os.path.samestat(os.fstat(fd), (self._path / name).lstat()):
             raise FileNotFoundError(errno.ENOENT, "another file has its name", name)
 
     def put(self, name: str, data: bytes) -> None:
         """Replace a small file."""
         beside = self._path / f".{name}.new"
-        with beside.open("wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(beside, flags, 0o644), "wb") as file:
             file.write(data)
         name_durably(beside, self._path / name)
 

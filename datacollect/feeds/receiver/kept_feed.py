@@ -96,23 +96,43 @@ def kept_feed(disk: Disk, hello: Hello, user: str, begun: str) -> KeptFeed:
         Something else has its name, or what its report counts is not there.
     """
     report = _report(disk, hello.name)
-    part_is_there = disk.exists(f"{hello.name}{PART}")
     if report is None:
-        for ending in ("", PART, REPORT, HOLES):
-            if disk.exists(hello.name + ending):
-                raise _taken(f"there is a file {hello.name}{ending} already")
-        found = FeedReport(
-            hello.name,
-            hello.stream,
-            user,
-            hello.transport,
-            hello.message_bytes,
-            hello.rate_bytes_per_s,
-            begun=begun,
-        )
-        # Before the file: of one without a report nobody knows what it is.
-        disk.put(f"{hello.name}{REPORT}", _document(found.to_dict()))
-        return KeptFeed(disk, found)
+        return _new_feed(disk, hello, user, begun)
+    _require_same(report, hello, user)
+    part, n_bytes = f"{hello.name}{PART}", kept_bytes(report)
+    if report.ended:
+        _require_named(disk, hello.name, n_bytes)
+        return KeptFeed(disk, report)
+    if disk.exists(hello.name):
+        raise _taken(f"there is a file {hello.name} now")
+    if report.next:
+        _require_bytes(disk, part, n_bytes, hello.name)
+    if disk.exists(part):
+        # What stands behind may be anything, and not all of it has to come again.
+        disk.truncate(part, n_bytes)
+    return KeptFeed(disk, report)
+
+
+def _new_feed(disk: Disk, hello: Hello, user: str, begun: str) -> KeptFeed:
+    for ending in ("", PART, REPORT, HOLES):
+        if disk.exists(hello.name + ending):
+            raise _taken(f"there is a file {hello.name}{ending} already")
+    found = FeedReport(
+        hello.name,
+        hello.stream,
+        user,
+        hello.transport,
+        hello.message_bytes,
+        hello.rate_bytes_per_s,
+        begun=begun,
+    )
+    # Before the file: of one without a report nobody knows what it is.
+    disk.put(f"{hello.name}{REPORT}", _document(found.to_dict()))
+    return KeptFeed(disk, found)
+
+
+def _require_same(report: FeedReport, hello: Hello, user: str) -> None:
+    """Raise `RefusedError` where a report is not of the feed that comes."""
     if report.name != hello.name:
         raise _taken(f"{hello.name}{REPORT} is about {report.name}")
     if (report.stream, report.user) != (hello.stream, user):
@@ -121,24 +141,19 @@ def kept_feed(disk: Disk, hello: Hello, user: str, begun: str) -> KeptFeed:
         raise _taken(f"there is {state} {hello.name} {what}")
     if report.message_bytes != hello.message_bytes:
         raise _taken(f"{hello.name} has begun with messages of {report.message_bytes} bytes")
-    if report.ended:
-        named = f"{hello.name}{PART}" if part_is_there else hello.name
-        _require_bytes(disk, named, kept_bytes(report), hello.name)
-        if part_is_there:
-            # It was about to be named.
-            try:
-                disk.rename(named, hello.name)
-            except FileExistsError:
-                raise _taken(f"there is a file {hello.name} now") from None
-        return KeptFeed(disk, report)
-    if disk.exists(hello.name):
-        raise _taken(f"there is a file {hello.name} now")
-    if report.next:
-        _require_bytes(disk, f"{hello.name}{PART}", kept_bytes(report), hello.name)
-    if part_is_there:
-        # What stands behind may be anything, and not all of it has to come again.
-        disk.truncate(f"{hello.name}{PART}", kept_bytes(report))
-    return KeptFeed(disk, report)
+
+
+def _require_named(disk: Disk, name: str, n_bytes: int) -> None:
+    """Have the file of a feed that is whole under its name; raise `RefusedError` for no such."""
+    part = f"{name}{PART}"
+    is_part_there = disk.exists(part)
+    _require_bytes(disk, part if is_part_there else name, n_bytes, name)
+    if is_part_there:
+        # It was about to be named.
+        try:
+            disk.rename(part, name)
+        except FileExistsError:
+            raise _taken(f"there is a file {name} now") from None
 
 
 def kept_bytes(report: FeedReport) -> int:

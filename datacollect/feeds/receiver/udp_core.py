@@ -154,6 +154,9 @@ class UdpReceiverCore(ReceiverCore):
         short = made * size - made_bytes
         if made < self.receiving.next or not (0 <= short < size or made == made_bytes == 0):
             raise FrameError("a feed ends with fewer messages, or other bytes, than have come")
+        has_last = made == self.receiving.next and self.receiving.n_received
+        if has_last and short != size - self.receiving.last_bytes:
+            raise FrameError("a feed ends with other bytes than its last message has")
         if made > self.receiving.feed.most_messages:
             raise FrameError("a feed ends with more messages than have room")
         self._is_over = True

@@ -275,6 +275,16 @@ def test_a_link_that_lies_in_the_way_is_not_followed(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_link_in_the_way_of_a_report_is_not_followed(tmp_path):
+    folder = tmp_path / "feeds"
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_text("mine")
+    (folder / ".scan7.json.new").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        begun(folder)
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
 def test_a_name_that_was_given_before_the_crash_is_kept(tmp_path):
     one = begun(tmp_path)
     one.take(data(0) + frames.end_frame(1, 4), "e")

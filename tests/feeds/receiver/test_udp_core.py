@@ -81,6 +81,7 @@ def test_nothing_comes_after_a_message_that_is_shorter() -> None:
         frames.end_frame(1, 10),  # two have come
         frames.end_frame(2, 21),
         frames.end_frame(2, 10),
+        frames.end_frame(2, 15),  # the second has come whole
         frames.end_frame(MOST + 1, SIZE * (MOST + 1)),
         frames.note_frame({"counts": {"made": -1}}),
     ],

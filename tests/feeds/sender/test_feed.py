@@ -192,8 +192,13 @@ HOSTILE = [
 _ENDED = {
     "format": "datacollect-feed-report/1",
     **dict.fromkeys(("name", "stream", "user", "transport", "clock"), "x"),
-    **{"message_bytes": 4096, "next": 0, "rate_bytes_per_s": 1, "begun": None, "ended": "now"},
-    **{"counts": {}, "delay": {"n": 0}},
+    "message_bytes": 4096,
+    "next": 0,
+    "rate_bytes_per_s": 1,
+    "begun": None,
+    "ended": "now",
+    "counts": {},
+    "delay": {"n": 0},
 }
 HOSTILE.append(line_of({"ended": _ENDED}))
 
