@@ -6,7 +6,6 @@ it ends, what is made is lost until it is open again.
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 import time
@@ -22,6 +21,7 @@ from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, Fee
 from datacollect.feeds.sender.ending import require_end
 from datacollect.feeds.sender.link import Link, opened_link, opener_of
 from datacollect.feeds.sender.rate_seen import RateSeen
+from datacollect.feeds.sender.waking import Waker
 from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.sending import Sending
 from datacollect.feeds.udp.sockets import PacketSender, before_others
@@ -126,7 +126,7 @@ class UdpFeed:
     def __init__(self, feed: FeedFile, tell: Callable[[str], None]) -> None:
         self.file, self._settings, self._stream = feed, feed.udp, secrets.token_hex(16)
         self._clock, self._tell = SteadyClock(), tell
-        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waker = Waker()
         self._opener = opener_of(feed, tell)
         self._lock = threading.Lock()
         per_s = feed.rate_bytes_per_s / feed.message_bytes
@@ -157,7 +157,7 @@ class UdpFeed:
         try:
             self._opened = self._open()
         except BaseException:
-            os.close(self._wake_fd)
+            self._waker.close()
             raise
         for thread in self._threads:
             thread.start()
@@ -192,6 +192,8 @@ class UdpFeed:
         size, now_s = self.file.message_bytes, self._now_s()
         if self._failure is not None:
             raise self._stopped(str(self._failure))
+        if self._is_closed:
+            raise self._stopped("it has ended here; begin another one")
         with self._lock:
             data = self._tail + bytes(block)
             stop = len(data) // size * size
@@ -304,14 +306,13 @@ class UdpFeed:
         """
         self._is_over.set()
         self._made.set()
-        with suppress(OSError):
-            os.eventfd_write(self._wake_fd, 1)
+        self._waker.wake()
         for thread in self._threads:
             thread.join()
         self._cut()
         if not self._is_closed:
             self._is_closed = True
-            os.close(self._wake_fd)
+            self._waker.close()
 
     def __enter__(self) -> UdpFeed:
         """Return itself."""
@@ -341,7 +342,7 @@ class UdpFeed:
 
     def _open(self) -> Iterator[dict[str, Any]]:
         """Connect, and greet the port; return what the receiver says from then on."""
-        control = self._control = Control(opened_link(self._opener, self.file, self._wake_fd))
+        control = self._control = Control(opened_link(self._opener, self.file, self._waker))
         lines = _lines(control, self._is_over)
         try:
             feed = self.file

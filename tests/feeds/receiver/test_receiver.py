@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -166,6 +167,17 @@ def test_files_that_have_lost_bytes_are_not_gone_on_with(tmp_path, name):
     with pytest.raises(RefusedError, match=rf"{name} has fewer bytes than scan7\.json"):
         begun(tmp_path)
     assert (tmp_path / name).stat().st_size == 5
+
+
+def test_a_feed_that_keeps_nothing_takes_no_room_when_it_comes_again(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    one.keep(*one.snapshot(), telling=False)
+    path = tmp_path / "scan7.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"udp": {"keep": False}}))
+    os.truncate(tmp_path / "scan7.part", 0)
+    begun(tmp_path)
+    assert (tmp_path / "scan7.part").stat().st_size == 0
 
 
 @pytest.mark.parametrize("harm", [os.unlink, lambda path: os.truncate(path, 3)])

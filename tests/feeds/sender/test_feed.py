@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -252,6 +253,27 @@ def test_a_hostile_receiver_is_noticed(tmp_path, answer, transport):
         tree = feed_tree(tmp_path, agent, give_up="0.3 s", transport=transport, **more)
         with pytest.raises((ProblemError, FeedStopped)):
             send_one(tree)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_what_was_closed_is_not_written_to(tmp_path, transport):
+    """Its number may be that of a file of somebody else by then."""
+    more = {"message_bytes": 1000} if transport == "udp" else {}
+    with receiving(tmp_path, most_rate="1 Gbit/s") as agent:
+        out = dc.feeds.send(feed_tree(tmp_path, agent, transport=transport, **more))
+        number = out._waker.fileno()
+        out.abandon()
+    with (tmp_path / "mine").open("wb") as file:
+        if file.fileno() != number:
+            os.dup2(file.fileno(), number)
+        try:
+            out.abandon()
+            with pytest.raises(FeedStopped):
+                out.write(b"x" * 5000)
+        finally:
+            if file.fileno() != number:
+                os.close(number)
+    assert (tmp_path / "mine").stat().st_size == 0
 
 
 @pytest.mark.slow
