@@ -120,14 +120,6 @@ class ReceiverCore:
                 self._note(bytes(content))
         return done
 
-    def progress(self) -> dict[str, Any]:
-        """Return what the sender is told of the report now and then."""
-        return {
-            "counts": self.report.counts.to_dict(),
-            "delay": self.report.delays.to_dict(),
-            "clock": self.report.clock,
-        }
-
     def _expect(self, number: int) -> None:
         if number != self.report.next:
             raise FrameError(f"message {number} of a feed comes instead of {self.report.next}")

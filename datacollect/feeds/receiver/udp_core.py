@@ -165,11 +165,6 @@ class UdpReceiverCore(ReceiverCore):
         self.receiving.end(made)
         done.append(Finish(made_bytes))
 
-    def progress(self) -> dict[str, Any]:
-        """Return what the sender is told of the report now and then."""
-        self.count()
-        return super().progress()
-
 
 def udp_values(told: Any) -> dict[str, Any]:
     """Return what a sender has said of its table ``udp``.
