@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.feeds.formats.frames import FrameError
+from datacollect.feeds.formats.packets import Heads
 from datacollect.feeds.formats.udp_settings import UDP_TABLE
 from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
 from datacollect.feeds.udp.receiving import Receiving
@@ -16,7 +17,6 @@ from datacollect.feeds.udp.receiving import Receiving
 if TYPE_CHECKING:
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
     from datacollect.feeds.udp.receiving import Place, UdpTerms
@@ -71,20 +71,25 @@ class UdpReceiverCore(ReceiverCore):
         receiving = self.receiving
         receiving.n_host = max(receiving.n_host, n_host)
         if heads.messages[0] >= FIRST_GREETING:
-            self._greet(heads)
-            return []
+            return self._greet(now_ns, heads, last_bytes, n_host)
         places = receiving.take(now_ns / 1e9, heads, last_bytes)
         self._ages_ns += [
             (now_ns, heads.made_ns[place.at : place.at + place.n]) for place in places
         ]
         return places
 
-    def _greet(self, heads: Heads) -> None:
-        for nonce, number in zip(heads.nonces, heads.messages, strict=True):
+    def _greet(self, now_ns: int, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
+        """Take greetings, and the packets behind that the kernel has put together with them."""
+        n = sum(1 for _ in takewhile(lambda number: number >= FIRST_GREETING, heads.messages))
+        for nonce, number in zip(heads.nonces[:n], heads.messages[:n], strict=True):
             if nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
                 self.greetings.append(number)
             else:
                 self.receiving.n_foreign += 1
+        if n == len(heads.messages):
+            return []
+        places = self.packets(now_ns, Heads(*(each[n:] for each in heads)), last_bytes, n_host)
+        return [place._replace(at=place.at + n) for place in places]
 
     # What is known of them -----------------------------------------------------------------------
 

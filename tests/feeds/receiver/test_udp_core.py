@@ -117,3 +117,10 @@ def test_a_shorter_message_that_was_the_last_before_the_connection_broke() -> No
     again = core(found.report)
     again.decide()
     assert (again.report.counts.made_bytes, again.report.counts.received_bytes) == (14, 14)
+
+
+def test_a_late_greeting_that_the_kernel_puts_before_packets_costs_none_of_them() -> None:
+    found = core()
+    assert found.packets(10**9, heads(2**62 + 5, 0, 1), 4, 0) == [Place(1, 0, 2)]
+    assert (found.greetings, found.receiving.n_received) == ([2**62 + 5], 2)
+    assert found.receiving.last_bytes == 4
