@@ -88,7 +88,9 @@ class UdpReceiverCore(ReceiverCore):
                 self.receiving.n_foreign += 1
         if n == len(heads.messages):
             return []
-        places = self.packets(now_ns, Heads(*(each[n:] for each in heads)), last_bytes, n_host)
+        nonces, messages, packets, made_ns = heads
+        behind = Heads(nonces[n:], messages[n:], packets[n:], made_ns[n:])
+        places = self.packets(now_ns, behind, last_bytes, n_host)
         return [place._replace(at=place.at + n) for place in places]
 
     # What is known of them -----------------------------------------------------------------------
