@@ -67,6 +67,9 @@ class Disk:
     def exists(self, name):
         return name in self.files
 
+    def size(self, name):
+        return len(self.files[name]) if name in self.files else None
+
     def read(self, name):
         return bytes(self.files[name]) if name in self.files else None
 

@@ -6,7 +6,6 @@ away, and another one begins with the last report that was kept: the sender send
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 ONE_CLOCK = "one clock"
 # What a sender tells of itself, and the report has beside its own.
 TOLD = frozenset(("source_bytes_per_s", "congestion", "granted", "route"))
+MOST_TOLD = 2.0**62
 # Of numbers that only the sender knows.
 COUNTED_THERE = ("sent", "reconnections", "restarts")
 
@@ -120,14 +120,6 @@ class ReceiverCore:
                 self._note(bytes(content))
         return done
 
-    def progress(self) -> dict[str, Any]:
-        """Return what the sender is told of the report now and then."""
-        return {
-            "counts": self.report.counts.to_dict(),
-            "delay": self.report.delays.to_dict(),
-            "clock": self.report.clock,
-        }
-
     def _expect(self, number: int) -> None:
         if number != self.report.next:
             raise FrameError(f"message {number} of a feed comes instead of {self.report.next}")
@@ -192,14 +184,15 @@ class ReceiverCore:
         self._compare_clocks(tree.get("clock"))
         for name in TOLD & tree.keys():
             value = tree[name]
-            if not isinstance(value, str) and not (is_number(value) and math.isfinite(value)):
+            if not isinstance(value, str) and not (is_number(value) and abs(value) < MOST_TOLD):
                 raise FrameError(f"malformed note of a feed: {name}")
             self.report.more[name] = value
 
     def _compare_clocks(self, told: Any) -> None:
         if told is None:
             return
-        if not isinstance(told, list) or not all(type(ns) is int for ns in told) or len(told) != 2:
+        is_pair = isinstance(told, list) and len(told) == 2 and all(map(_is_time, told))
+        if not is_pair or told[1] < 0:
             raise FrameError("malformed clock of a feed")
         if self.report.clock == ONE_CLOCK:
             return
@@ -208,3 +201,7 @@ class ReceiverCore:
             f"two clocks, compared over a round trip of {round_trip_ns / 1e6:.2f} ms: right to "
             "half of that"
         )
+
+
+def _is_time(told: Any) -> bool:
+    return type(told) is int and abs(told) < frames.NUMBER_STOP

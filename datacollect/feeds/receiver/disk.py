@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +23,9 @@ class Disk(Protocol):
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
 
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None: there is none."""
+
     def read(self, name: str) -> bytes | None:
         """Return what a small file holds; None: there is none."""
 
@@ -32,7 +36,7 @@ class Disk(Protocol):
         """Give a file, made where there is none, so many bytes."""
 
     def sync(self, name: str) -> None:
-        """Wait until what was written into a file is on the disk."""
+        """Wait until what was written into a file is on the disk, and has that name there."""
 
     def put(self, name: str, data: bytes) -> None:
         """Replace a small file, wholly or not at all; then it is on the disk."""
@@ -51,6 +55,13 @@ class Folder:
     def exists(self, name: str) -> bool:
         """Whether there is such a file, whatever it is."""
         return os.path.lexists(self._path / name)
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has."""
+        try:
+            return (self._path / name).lstat().st_size
+        except FileNotFoundError:
+            return None
 
     def read(self, name: str) -> bytes | None:
         """Return what a small file holds."""
@@ -78,12 +89,17 @@ class Folder:
 
     def sync(self, name: str) -> None:
         """Wait until what was written into a file is on the disk."""
-        sync(self._fd(name), only_data=True)
+        fd = self._fd(name)
+        sync(fd, only_data=True)
+        # Somebody may have taken it away: what was written into it is of no use then.
+        if not os.path.samestat(os.fstat(fd), (self._path / name).lstat()):
+            raise FileNotFoundError(errno.ENOENT, "another file has its name", name)
 
     def put(self, name: str, data: bytes) -> None:
         """Replace a small file."""
         beside = self._path / f".{name}.new"
-        with beside.open("wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(beside, flags, 0o644), "wb") as file:
             file.write(data)
         name_durably(beside, self._path / name)
 
@@ -108,8 +124,12 @@ class Folder:
 
     def used_bytes(self) -> int:
         """Return how much all files of the folder hold."""
+        used_bytes = 0
         with os.scandir(self._path) as entries:
-            return sum(each.stat(follow_symlinks=False).st_size for each in entries)
+            for each in entries:
+                with suppress(FileNotFoundError):  # it has gone since, as one that is replaced
+                    used_bytes += each.stat(follow_symlinks=False).st_size
+        return used_bytes
 
     def _fd(self, name: str) -> int:
         if name not in self._open:

@@ -32,6 +32,11 @@ class KeptFeed:
     disk : Disk
     report : FeedReport
         As it is on the disk.
+
+    Raises
+    ------
+    RefusedError
+        The list of what is missing has lost something.
     """
 
     def __init__(self, disk: Disk, report: FeedReport) -> None:
@@ -39,16 +44,16 @@ class KeptFeed:
         self.report = report
         found = report.more.get(HOLES_BYTES, 0)
         self._holes_bytes: int = found if type(found) is int and found >= 0 else 0
+        if self._holes_bytes:
+            _require_bytes(disk, f"{self.name}{HOLES}", self._holes_bytes, self.name)
         self._has_new_holes = False
 
     def write(self, action: Write) -> None:
         """Write what has come."""
         self._disk.write(f"{self.name}{PART}", action.offset, action.blocks)
 
-    def cut(self) -> None:
-        """Take away what the file has behind the report's next message."""
-        report = self.report
-        n_bytes = min(report.counts.made_bytes, report.next * report.message_bytes)
+    def extend(self, n_bytes: int) -> None:
+        """Have the file end in zeros, in place of what does not come."""
         self._disk.truncate(f"{self.name}{PART}", n_bytes)
 
     def list_hole(self, hole: Hole) -> None:
@@ -88,46 +93,84 @@ def kept_feed(disk: Disk, hello: Hello, user: str, begun: str) -> KeptFeed:
     Raises
     ------
     RefusedError
-        Something else has its name.
+        Something else has its name, or what its report counts is not there.
     """
     report = _report(disk, hello.name)
-    part_is_there = disk.exists(f"{hello.name}{PART}")
     if report is None:
-        for ending in ("", PART, REPORT, HOLES):
-            if disk.exists(hello.name + ending):
-                raise _taken(f"there is a file {hello.name}{ending} already")
-        found = FeedReport(
-            hello.name,
-            hello.stream,
-            user,
-            hello.transport,
-            hello.message_bytes,
-            hello.rate_bytes_per_s,
-            begun=begun,
-        )
-        # Before the file: of one without a report nobody knows what it is.
-        disk.put(f"{hello.name}{REPORT}", _document(found.to_dict()))
-        return KeptFeed(disk, found)
+        return _new_feed(disk, hello, user, begun)
+    _require_same(report, hello, user)
+    part, n_bytes = f"{hello.name}{PART}", kept_bytes(report)
+    if report.ended:
+        _require_named(disk, hello.name, n_bytes)
+        return KeptFeed(disk, report)
+    if disk.exists(hello.name):
+        raise _taken(f"there is a file {hello.name} now")
+    if report.next:
+        _require_bytes(disk, part, n_bytes, hello.name)
+    if disk.exists(part):
+        # What stands behind may be anything, and not all of it has to come again.
+        disk.truncate(part, n_bytes)
+    return KeptFeed(disk, report)
+
+
+def _new_feed(disk: Disk, hello: Hello, user: str, begun: str) -> KeptFeed:
+    for ending in ("", PART, REPORT, HOLES):
+        if disk.exists(hello.name + ending):
+            raise _taken(f"there is a file {hello.name}{ending} already")
+    found = FeedReport(
+        hello.name,
+        hello.stream,
+        user,
+        hello.transport,
+        hello.message_bytes,
+        hello.rate_bytes_per_s,
+        begun=begun,
+    )
+    # Before the file: of one without a report nobody knows what it is.
+    disk.put(f"{hello.name}{REPORT}", _document(found.to_dict()))
+    return KeptFeed(disk, found)
+
+
+def _require_same(report: FeedReport, hello: Hello, user: str) -> None:
+    """Raise `RefusedError` where a report is not of the feed that comes."""
+    if report.name != hello.name:
+        raise _taken(f"{hello.name}{REPORT} is about {report.name}")
     if (report.stream, report.user) != (hello.stream, user):
         what = "of another sender" if report.user != user else f"that began at {report.begun}"
         state = "a whole feed" if report.ended else "a feed, not at its end,"
         raise _taken(f"there is {state} {hello.name} {what}")
     if report.message_bytes != hello.message_bytes:
         raise _taken(f"{hello.name} has begun with messages of {report.message_bytes} bytes")
-    if report.ended and part_is_there:
+
+
+def _require_named(disk: Disk, name: str, n_bytes: int) -> None:
+    """Have the file of a feed that is whole under its name; raise `RefusedError` for no such."""
+    part = f"{name}{PART}"
+    is_part_there = disk.exists(part)
+    _require_bytes(disk, part if is_part_there else name, n_bytes, name)
+    if is_part_there:
         # It was about to be named.
         try:
-            disk.rename(f"{hello.name}{PART}", hello.name)
+            disk.rename(part, name)
         except FileExistsError:
-            raise _taken(f"there is a file {hello.name} now") from None
-    elif not report.ended and disk.exists(hello.name):
-        raise _taken(f"there is a file {hello.name} now")
-    elif not report.ended and not part_is_there and report.next:
-        raise _taken(f"{hello.name}{PART} is gone, which {hello.name}{REPORT} is about")
-    elif not report.ended and part_is_there:
-        # What stands behind may be anything, and not all of it has to come again.
-        disk.truncate(f"{hello.name}{PART}", report.counts.made_bytes)
-    return KeptFeed(disk, report)
+            raise _taken(f"there is a file {name} now") from None
+
+
+def kept_bytes(report: FeedReport) -> int:
+    """Return how many bytes of a feed's file a report counts."""
+    udp = report.more.get("udp")
+    if isinstance(udp, dict) and udp.get("keep") is False:
+        return 0
+    return min(report.counts.made_bytes, report.next * report.message_bytes)
+
+
+def _require_bytes(disk: Disk, name: str, n_bytes: int, of: str) -> None:
+    """Raise `RefusedError` where a file has not got what a report counts: it was there once."""
+    found_bytes = disk.size(name)
+    if found_bytes is None:
+        raise _taken(f"{name} is gone, which {of}{REPORT} is about")
+    if found_bytes < n_bytes:
+        raise _taken(f"{name} has fewer bytes than {of}{REPORT} counts")
 
 
 def _document(tree: dict[str, object]) -> bytes:

@@ -208,8 +208,9 @@ class FeedSession:
             return
         hello = hello_of(line)
         self._service.require_allowed(hello)
-        self._service.enter(self, hello)
+        # Before it has the name: who asks whose that is must find out.
         self.name, self._hello = hello.name, hello
+        self._service.enter(self, hello)
         folder = Folder(self._service.feed.folder)
         try:
             kept = kept_feed(folder, hello, self.user, _now())
@@ -322,7 +323,11 @@ class FeedSession:
 
     def _send(self, data: bytes) -> None:
         with self._sending:
-            self._connection.sendall(data)
+            try:
+                self._connection.sendall(data)
+            except OSError:
+                self.cut()  # half a line may have left
+                raise
 
     def _linger(self) -> None:
         """Wait until the sender has heard what it was told last, and ends."""

@@ -48,11 +48,14 @@ class Taking:
         self._written = kept.report.next
         self._core = ReceiverCore(kept.report, hello, clock)
         self._keeping = threading.Lock()
+        # Whether the core has taken what was not written: nothing of what it knows is kept then.
+        self._is_broken = False
 
     @property
     def has_news(self) -> bool:
         """Whether something has come that is not on the disk yet."""
-        return not self.is_whole and self._core.report.next > self._written
+        is_over = self.is_whole or self._is_broken
+        return not is_over and self._core.report.next > self._written
 
     def welcome(self) -> bytes:
         """Return what the sender is told first."""
@@ -78,13 +81,22 @@ class Taking:
         FrameError
             It is no feed.
         """
+        try:
+            return self._taken(data, ended)
+        except BaseException:
+            self._is_broken = True
+            raise
+
+    def _taken(self, data: bytes, ended: str) -> bytes:
         replies = b""
         for action in self._core.take(data, self._clock.now_ns()):
             if isinstance(action, Write):
                 self._require_room(sum(map(len, action.blocks)))
                 self._kept.write(action)
             elif isinstance(action, Hole):
+                self._require_room(action.n_bytes)
                 self._kept.list_hole(action)
+                self._kept.extend(action.offset + action.n_bytes)
             elif isinstance(action, Reply):
                 replies += action.line
             elif isinstance(action, Finish):

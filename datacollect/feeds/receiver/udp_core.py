@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.feeds.formats.frames import FrameError
+from datacollect.feeds.formats.packets import Heads
 from datacollect.feeds.formats.udp_settings import UDP_TABLE
 from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
 from datacollect.feeds.udp.receiving import Receiving
@@ -16,7 +17,6 @@ from datacollect.feeds.udp.receiving import Receiving
 if TYPE_CHECKING:
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
     from datacollect.feeds.udp.receiving import Place, UdpTerms
@@ -54,7 +54,13 @@ class UdpReceiverCore(ReceiverCore):
         self.receiving = Receiving(feed, report.next, now_s)
         self.greetings: list[int] = []
         self.end_bytes: int | None = None
-        self._n_twice_before = report.counts.duplicates
+        counts = report.counts
+        # What had come behind what is decided has to come again, or is missing.
+        counts.made, counts.made_bytes = (
+            report.next,
+            min(counts.made_bytes, report.next * hello.message_bytes),
+        )
+        self._n_twice_before = counts.duplicates
         # When messages came, and when each was made, ns: of those that were not counted yet.
         self._ages_ns: list[tuple[int, tuple[int, ...]]] = []
 
@@ -65,20 +71,27 @@ class UdpReceiverCore(ReceiverCore):
         receiving = self.receiving
         receiving.n_host = max(receiving.n_host, n_host)
         if heads.messages[0] >= FIRST_GREETING:
-            self._greet(heads)
-            return []
+            return self._greet(now_ns, heads, last_bytes, n_host)
         places = receiving.take(now_ns / 1e9, heads, last_bytes)
         self._ages_ns += [
             (now_ns, heads.made_ns[place.at : place.at + place.n]) for place in places
         ]
         return places
 
-    def _greet(self, heads: Heads) -> None:
-        for nonce, number in zip(heads.nonces, heads.messages, strict=True):
+    def _greet(self, now_ns: int, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
+        """Take greetings, and the packets behind that the kernel has put together with them."""
+        n = sum(1 for _ in takewhile(lambda number: number >= FIRST_GREETING, heads.messages))
+        for nonce, number in zip(heads.nonces[:n], heads.messages[:n], strict=True):
             if nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
                 self.greetings.append(number)
             else:
                 self.receiving.n_foreign += 1
+        if n == len(heads.messages):
+            return []
+        nonces, messages, packets, made_ns = heads
+        behind = Heads(nonces[n:], messages[n:], packets[n:], made_ns[n:])
+        places = self.packets(now_ns, behind, last_bytes, n_host)
+        return [place._replace(at=place.at + n) for place in places]
 
     # What is known of them -----------------------------------------------------------------------
 
@@ -87,7 +100,7 @@ class UdpReceiverCore(ReceiverCore):
         self._count_delays()
         receiving, counts, size = self.receiving, self.report.counts, self._message_bytes
         counts.duplicates = self._n_twice_before + receiving.n_twice
-        if self.end_bytes is None:
+        if self.end_bytes is None and receiving.n_received:
             # Of a shorter last message nobody knows yet that it is one.
             counts.made = receiving.next
             counts.made_bytes = max(receiving.next * size - (size - receiving.last_bytes), 0)
@@ -148,6 +161,9 @@ class UdpReceiverCore(ReceiverCore):
         short = made * size - made_bytes
         if made < self.receiving.next or not (0 <= short < size or made == made_bytes == 0):
             raise FrameError("a feed ends with fewer messages, or other bytes, than have come")
+        has_last = made == self.receiving.next and self.receiving.n_received
+        if has_last and short != size - self.receiving.last_bytes:
+            raise FrameError("a feed ends with other bytes than its last message has")
         if made > self.receiving.feed.most_messages:
             raise FrameError("a feed ends with more messages than have room")
         self._is_over = True
@@ -155,11 +171,6 @@ class UdpReceiverCore(ReceiverCore):
         counts.made, counts.made_bytes, self.end_bytes = made, made_bytes, made_bytes
         self.receiving.end(made)
         done.append(Finish(made_bytes))
-
-    def progress(self) -> dict[str, Any]:
-        """Return what the sender is told of the report now and then."""
-        self.count()
-        return super().progress()
 
 
 def udp_values(told: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.errors import DatacollectError
+from datacollect.errors import StoreError
 from datacollect.feeds.formats.packets import HEAD, heads_of
 from datacollect.feeds.receiver.core import Write
 from datacollect.feeds.udp.sockets import (
@@ -61,7 +61,7 @@ class PacketThreads:
     port : int
     granted_bytes : int
         Of the socket's buffer.
-    failure : Exception or None
+    failure : OSError, StoreError or None
         Why nothing more is written.
     runs_first : bool
         Whether the thread that reads runs before other programs.
@@ -81,8 +81,10 @@ class PacketThreads:
     ) -> None:
         self._message_bytes, self._take, self._write = message_bytes, take, write
         self.granted_bytes, self.runs_first = 0, False
-        self.failure: Exception | None = None
+        self.failure: OSError | StoreError | None = None
         self._is_over = threading.Event()
+        # What was counted has been handed on to be written where nobody has it.
+        self._round = threading.Lock()
         self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
         self._due: queue.SimpleQueue[list[_ToWrite] | threading.Event | None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
@@ -112,7 +114,8 @@ class PacketThreads:
     def settle(self) -> None:
         """Return when all that was read before is written, or cannot be."""
         reached = threading.Event()
-        self._due.put(reached)
+        with self._round:
+            self._due.put(reached)
         while not reached.wait(LOOKED_AFTER_S):
             if not self._threads[1].is_alive():
                 return
@@ -124,11 +127,23 @@ class PacketThreads:
             with self._socket, before_others() as self.runs_first:
                 while not self._is_over.is_set():
                     self._read()
+        except Exception as error:  # noqa: BLE001 - what was counted may not be written
+            self.failure = _failure_of(error)
         finally:
             self._due.put(None)
 
     def _read(self) -> None:
-        """Read all that has come, and hand it on together."""
+        """Read what has come, and wait for more."""
+        with self._round:
+            n = self._read_round()
+        if n:
+            # Threads that wake each other for every few packets cost more than the packets.
+            time.sleep(REST_S)
+        else:
+            self._poll.poll(LOOKED_AFTER_S * 1000)
+
+    def _read_round(self) -> int:
+        """Read all that has come, and hand it on together; return how much that is."""
         round_: list[_ToWrite] = []
         while len(round_) < MOST_TOGETHER:
             try:
@@ -144,10 +159,7 @@ class PacketThreads:
                 round_.append(due)
         if round_:
             self._due.put(round_)
-            # Threads that wake each other for every few packets cost more than the packets.
-            time.sleep(REST_S)
-        else:
-            self._poll.poll(LOOKED_AFTER_S * 1000)
+        return len(round_)
 
     def _received(self, buffer: bytearray) -> _ToWrite | bool | None:
         """Receive into a buffer; return what to write, False: nothing, None: nothing has come."""
@@ -186,8 +198,8 @@ class PacketThreads:
                 if self.failure is None:
                     try:
                         self._write_places(due)
-                    except (OSError, DatacollectError) as error:
-                        self.failure = error
+                    except Exception as error:  # noqa: BLE001 - nothing behind it is written
+                        self.failure = _failure_of(error)
                 self._free.put(due.buffer)
 
     def _write_places(self, due: _ToWrite) -> None:
@@ -199,3 +211,9 @@ class PacketThreads:
                 for at in range(first, first + place.n * step, step)
             ]
             self._write(Write(place.message * self._message_bytes, blocks))
+
+
+def _failure_of(error: Exception) -> OSError | StoreError:
+    if isinstance(error, OSError | StoreError):
+        return error
+    return StoreError(f"{type(error).__name__}: {error}")

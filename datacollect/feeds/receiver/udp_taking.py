@@ -12,7 +12,7 @@ from datacollect.feeds.formats.frames import FrameError, Frames, Welcome
 from datacollect.feeds.formats.packets import raw_nonce
 from datacollect.feeds.formats.udp_settings import require_datagram
 from datacollect.feeds.receiver.core import Finish, Hole, Reply, Write
-from datacollect.feeds.receiver.kept_feed import HOLES_BYTES
+from datacollect.feeds.receiver.kept_feed import HOLES_BYTES, kept_bytes
 from datacollect.feeds.receiver.udp_core import UdpReceiverCore, udp_values
 from datacollect.feeds.receiver.udp_packets import PacketThreads
 from datacollect.feeds.udp.filling import filling
@@ -103,6 +103,8 @@ class UdpTaking:
         self._is_over = threading.Event()
         self._written = kept.report.next
         self._fill, self._keeps = "", True
+        # How far the file reaches.
+        self._end_bytes = 0
         self._keeping = threading.Lock()
 
     @property
@@ -212,9 +214,8 @@ class UdpTaking:
             2 * most_bytes // hello.message_bytes + values["reorder"],
             values["reorder"],
         )
-        # What stands behind what is decided came before the connection broke, and counts as lost.
-        self._kept.cut()
         report = self._kept.report
+        self._end_bytes = kept_bytes(report)
         report.more["udp"] = {key: value for key, value in values.items() if value is not None}
         now_s = self._clock.now_ns() / 1e9
         self._core = UdpReceiverCore(report, hello, self._clock, feed, now_s)
@@ -233,8 +234,13 @@ class UdpTaking:
     def _write(self, write: Write) -> None:
         if not self._keeps:
             return
-        self._require_room(sum(map(len, write.blocks)))
+        self._reach(write.offset + sum(map(len, write.blocks)))
         self._kept.write(write)
+
+    def _reach(self, end_bytes: int) -> None:
+        """Have room for a file that ends there: what is missing before takes it, too."""
+        self._require_room(max(end_bytes - self._end_bytes, 0))
+        self._end_bytes = max(end_bytes, self._end_bytes)
 
     def _write_out(self, holes: Sequence[Hole]) -> None:
         """Return when all that was read is written, and holes are filled and listed.
@@ -259,7 +265,9 @@ class UdpTaking:
         core.decide()
         self._write_out(holes)
         with self._keeping:
-            self._kept.finish(n_bytes if self._keeps else 0, ended)
+            n_bytes = n_bytes if self._keeps else 0
+            self._reach(n_bytes)
+            self._kept.finish(n_bytes, ended)
             self.is_whole = True
 
     def _stop(self) -> None:

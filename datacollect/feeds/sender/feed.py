@@ -20,10 +20,13 @@ from datacollect.feeds.formats.feed_file import UDP, FeedFile
 from datacollect.feeds.formats.frames import FrameError, Hello, welcome_of
 from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
 from datacollect.feeds.sender.core import SenderCore
+from datacollect.feeds.sender.ending import require_end
 from datacollect.feeds.sender.link import Link, opened_link, opener_of
 from datacollect.feeds.sender.rate_seen import RateSeen
 from datacollect.feeds.sender.store import Memory
 from datacollect.feeds.sender.udp_feed import UdpFeed
+from datacollect.feeds.sender.waking import Waker
+from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -112,7 +115,7 @@ class Feed:
         self._opener = opener_of(feed, tell)
         self._store = _store(feed)
         self._lock = threading.Lock()
-        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waker = Waker()
         self._rate_seen = RateSeen(feed.rate_bytes_per_s)
         self.report: FeedReport | None = None
         self._there: dict[str, Any] = {}
@@ -134,7 +137,7 @@ class Feed:
                 raise self._failure
         except BaseException:
             self._is_stopped = True
-            self._wake()
+            self._waker.wake()
             if self._thread.is_alive():
                 self._thread.join()
             self._let_go()
@@ -174,7 +177,7 @@ class Feed:
         -------
         str
         """
-        return str(self._there.get("clock", ""))
+        return safe_text(str(self._there.get("clock", "")))
 
     def write(self, block: bytes | bytearray | memoryview) -> float:
         """Take what the source has made, without waiting for the network.
@@ -203,10 +206,12 @@ class Feed:
         now_ns = self._clock.now_ns()
         if self._failure is not None:
             raise FeedStopped(str(self._failure), self.counts)
+        if self._is_closed:
+            raise FeedStopped("the feed has ended here; begin another one", self.counts)
         with self._lock:
             self._core.write(block, now_ns)
             behind_s = self._core.behind_s(now_ns)
-        self._wake()
+        self._waker.wake()
         said = self._rate_seen.made(len(block), now_ns)
         if said is not None:
             self._tell(said)
@@ -230,13 +235,13 @@ class Feed:
             return
         with self._lock, suppress(FeedStopped):
             self._core.end(self._clock.now_ns())
-        self._wake()
+        self._waker.wake()
         self._moved_s = time.monotonic()
         while self._thread.is_alive():
             self._thread.join(LOOK_S)
             if time.monotonic() - self._moved_s > self.file.give_up_s:
                 self._is_stopped = True
-                self._wake()
+                self._waker.wake()
                 self._thread.join()
         self._let_go()
         if self.report is None:
@@ -252,7 +257,7 @@ class Feed:
         >>> out.abandon()  # doctest: +SKIP
         """
         self._is_stopped = True
-        self._wake()
+        self._waker.wake()
         self._thread.join()
         self._let_go()
 
@@ -279,7 +284,7 @@ class Feed:
         if not self._is_closed:
             self._is_closed = True
             self._store.close(is_done=self.report is not None)
-            os.close(self._wake_fd)
+            self._waker.close()
 
     def _what_is_left(self) -> str:
         counts = self._core.counts
@@ -291,10 +296,6 @@ class Feed:
             else f"they are kept in {self.file.spill}; the same again sends them"
         )
         return f"{left} messages were not brought to {self.file.to.name}{why}; {kept}"
-
-    def _wake(self) -> None:
-        with suppress(OSError):
-            os.eventfd_write(self._wake_fd, 1)
 
     # The thread of the connection ------------------------------------------------------------
 
@@ -308,7 +309,7 @@ class Feed:
         InfeasibleError, TransferError
             It may help.
         """
-        link = opened_link(self._opener, self.file, self._wake_fd)
+        link = opened_link(self._opener, self.file, self._waker)
         try:
             self._greet(link)
         except BaseException:
@@ -457,16 +458,14 @@ class Feed:
                 report = FeedReport.from_dict(tree["ended"])
             except ProblemError as error:
                 raise FrameError(f"malformed report of a feed: {error}") from None
-            if report.counts.made != self._core.counts.made:
-                raise FrameError(
-                    f"the receiver has ended this feed after {report.counts.made} messages of "
-                    f"{self._core.counts.made}"
-                )
+            with self._lock:
+                here, is_ended = self._core.counts.copy(), self._core.is_ended
+            require_end(report.counts, here, is_ended=is_ended, receiver=self.file.to.name)
             self._take_report({"counts": report.counts.to_dict(), **tree["ended"]})
             self.report = report
         elif "why" in tree:
             kind = TransferError if tree.get("again") is True else FrameError
-            raise kind(f"{self.file.to.name}: {str(tree['why'])[:4000]}")
+            raise kind(f"{self.file.to.name}: {safe_text(str(tree['why']))}")
 
     def _take_report(self, tree: dict[str, Any]) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import ssl
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from datacollect.feeds.formats.feed_file import FeedFile
+    from datacollect.feeds.sender.waking import Waker
     from datacollect.transfer.tunnel.opening import OpenedTunnel
 
 BLOCK_BYTES = 64 * 1024
@@ -46,8 +46,8 @@ class Link:
     ----------
     opened : OpenedTunnel
     feed : FeedFile
-    wake_fd : int
-        An eventfd: what is written there ends `wait`.
+    waker : Waker
+        Ends `wait`.
 
     Attributes
     ----------
@@ -62,10 +62,10 @@ class Link:
         The kernel does not have the congestion control that the file asks for.
     """
 
-    def __init__(self, opened: OpenedTunnel, feed: FeedFile, wake_fd: int) -> None:
+    def __init__(self, opened: OpenedTunnel, feed: FeedFile, waker: Waker) -> None:
         self._wire, self._stream = opened.opened.wire, opened.opened.stream
         self.address: str = self._wire.getpeername()[0]
-        self._wake_fd = wake_fd
+        self._waker = waker
         self._sealed = memoryview(b"")
         self._block = memoryview(bytearray(BLOCK_BYTES))
         self._lines = Lines()
@@ -146,10 +146,9 @@ class Link:
         """
         poll = select.poll()
         poll.register(self._wire, select.POLLIN | (select.POLLOUT if sending else 0))
-        poll.register(self._wake_fd, select.POLLIN)
+        poll.register(self._waker, select.POLLIN)
         poll.poll(within_s * 1000)
-        with suppress(BlockingIOError):
-            os.eventfd_read(self._wake_fd)
+        self._waker.clear()
 
     def end(self) -> None:
         """Say that nothing more comes, and wait a little for the other side's saying so."""
@@ -188,7 +187,7 @@ def opener_of(feed: FeedFile, tell: Callable[[str], None]) -> TunnelOpener:
     )
 
 
-def opened_link(opener: TunnelOpener, feed: FeedFile, wake_fd: int) -> Link:
+def opened_link(opener: TunnelOpener, feed: FeedFile, waker: Waker) -> Link:
     """Connect to the receiver.
 
     Raises
@@ -199,7 +198,7 @@ def opened_link(opener: TunnelOpener, feed: FeedFile, wake_fd: int) -> Link:
         It may help.
     """
     try:
-        return Link(opener.open(), feed, wake_fd)
+        return Link(opener.open(), feed, waker)
     except (ProblemError, RefusedError) as error:
         cause = error if isinstance(error, RefusedError) else error.__cause__
         if (

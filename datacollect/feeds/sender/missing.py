@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 
@@ -49,21 +50,18 @@ class MissingRuns:
 
     def at(self, number: int) -> Run | None:
         """Return the run that a message is in."""
-        for run in self._runs:
-            if run.stop > number:
-                return run if run.first <= number else None
-        return None
+        at = self._place(number)
+        return self._runs[at] if at < len(self._runs) and self._runs[at].first <= number else None
 
     def after(self, number: int) -> int | None:
         """Return the first message from this one on that is missing."""
-        run = next((run for run in self._runs if run.stop > number), None)
-        return None if run is None else max(run.first, number)
+        at = self._place(number)
+        return max(self._runs[at].first, number) if at < len(self._runs) else None
 
     def forget(self, number: int) -> None:
         """Keep only those that have messages from this one on."""
-        while self._runs and self._runs[0].stop <= number:
-            del self._runs[0]
+        del self._runs[: self._place(number)]
 
-    def runs(self) -> list[Run]:
-        """Return all of them, in order."""
-        return [*self._runs]
+    def _place(self, number: int) -> int:
+        """Return the place of the first run that has messages from this one on."""
+        return bisect_right(self._runs, number, key=lambda run: run.stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 import time
 from contextlib import suppress
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 # How long what is made up, or read from a file, may be late or come together.
 STEP_S = 0.01
+# So often whoever reads a source that says nothing goes on.
+LOOK_S = 0.2
 
 
 def opened_source(path: Path) -> int:
@@ -35,7 +38,7 @@ def opened_source(path: Path) -> int:
 
 
 def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[bytes]:
-    """Yield what comes from a descriptor until its end.
+    """Yield what comes from a descriptor until its end; nothing now and then, where nothing comes.
 
     Parameters
     ----------
@@ -46,8 +49,7 @@ def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[b
         Of a file, what was read before.
     """
     if not stat.S_ISREG(os.fstat(fd).st_mode):
-        while block := os.read(fd, READ_BYTES):
-            yield block
+        yield from _what_comes(fd)
         return
     os.lseek(fd, skip_bytes, os.SEEK_CUR)
     for n_bytes in _in_time(rate_bytes_per_s):
@@ -56,6 +58,19 @@ def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[b
             left -= len(block)
             yield block
         if left:
+            return
+
+
+def _what_comes(fd: int) -> Iterator[bytes]:
+    """Yield what comes from a pipe or device: whoever takes it may end it, though nothing comes."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while True:
+        if not poll.poll(LOOK_S * 1000):
+            yield b""
+        elif block := os.read(fd, READ_BYTES):
+            yield block
+        else:
             return
 
 

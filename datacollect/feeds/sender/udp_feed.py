@@ -6,7 +6,6 @@ it ends, what is made is lost until it is open again.
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 import time
@@ -19,8 +18,10 @@ from datacollect.feeds.formats.clock import SteadyClock
 from datacollect.feeds.formats.frames import FrameError, Hello, welcome_of
 from datacollect.feeds.formats.packets import HEAD, raw_nonce
 from datacollect.feeds.formats.report import Delays, FeedCounts, FeedReport, FeedStopped
+from datacollect.feeds.sender.ending import require_end
 from datacollect.feeds.sender.link import Link, opened_link, opener_of
 from datacollect.feeds.sender.rate_seen import RateSeen
+from datacollect.feeds.sender.waking import Waker
 from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.sending import Sending
 from datacollect.feeds.udp.sockets import PacketSender, before_others
@@ -125,7 +126,7 @@ class UdpFeed:
     def __init__(self, feed: FeedFile, tell: Callable[[str], None]) -> None:
         self.file, self._settings, self._stream = feed, feed.udp, secrets.token_hex(16)
         self._clock, self._tell = SteadyClock(), tell
-        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waker = Waker()
         self._opener = opener_of(feed, tell)
         self._lock = threading.Lock()
         per_s = feed.rate_bytes_per_s / feed.message_bytes
@@ -135,6 +136,8 @@ class UdpFeed:
         self._tail = b""
         self._is_idle, self._made = True, threading.Event()
         self._is_over, self._is_ended = threading.Event(), threading.Event()
+        # Whether it was, over any connection.
+        self._has_sent_end = False
         self._is_closed = False
         self._control: Control | None = None
         self._n_connections = 0
@@ -154,7 +157,7 @@ class UdpFeed:
         try:
             self._opened = self._open()
         except BaseException:
-            os.close(self._wake_fd)
+            self._waker.close()
             raise
         for thread in self._threads:
             thread.start()
@@ -187,16 +190,18 @@ class UdpFeed:
         >>> behind_s = out.write(b"x" * 1412)  # doctest: +SKIP
         """
         size, now_s = self.file.message_bytes, self._now_s()
-        data = self._tail + bytes(block)
-        stop = len(data) // size * size
         if self._failure is not None:
             raise self._stopped(str(self._failure))
+        if self._is_closed:
+            raise self._stopped("it has ended here; begin another one")
         with self._lock:
+            data = self._tail + bytes(block)
+            stop = len(data) // size * size
+            self._tail = data[stop:]
             made_ns = self._clock.now_ns()
             messages = [data[at : at + size] for at in range(0, stop, size)]
             self._core.make(messages, now_s, made_ns)
             behind_s, ended = self._core.behind_s(now_s), self._core.ended
-        self._tail = data[stop:]
         if self._is_idle:
             self._made.set()
         if ended is not None:
@@ -301,14 +306,13 @@ class UdpFeed:
         """
         self._is_over.set()
         self._made.set()
-        with suppress(OSError):
-            os.eventfd_write(self._wake_fd, 1)
+        self._waker.wake()
         for thread in self._threads:
             thread.join()
         self._cut()
         if not self._is_closed:
             self._is_closed = True
-            os.close(self._wake_fd)
+            self._waker.close()
 
     def __enter__(self) -> UdpFeed:
         """Return itself."""
@@ -338,7 +342,7 @@ class UdpFeed:
 
     def _open(self) -> Iterator[dict[str, Any]]:
         """Connect, and greet the port; return what the receiver says from then on."""
-        control = self._control = Control(opened_link(self._opener, self.file, self._wake_fd))
+        control = self._control = Control(opened_link(self._opener, self.file, self._waker))
         lines = _lines(control, self._is_over)
         try:
             feed = self.file
@@ -349,7 +353,7 @@ class UdpFeed:
             control.send(hello.line())
             told = _awaited(lines, ("welcome", "ended"))
             if "ended" in told:
-                self.report = FeedReport.from_dict(told["ended"])
+                self._end(told["ended"])
                 return iter(())
             welcome = welcome_of(told)
             control.send(frames.note_frame({"counts": {}, "udp": self._settings.to_dict()}))
@@ -508,13 +512,23 @@ class UdpFeed:
             )
             self._clock_said = safe_text(str(told.get("clock", "")))
         if "ended" in line:
-            self.report = FeedReport.from_dict(line["ended"])
-            self._clock_said = safe_text(self.report.clock)
+            self._end(line["ended"])
+
+    def _end(self, told: Any) -> None:
+        """Take the receiver's last report."""
+        report = FeedReport.from_dict(told)
+        with self._lock:
+            core = self._core
+            here = FeedCounts(made=core.made, made_bytes=core.made_bytes, lost=core.not_sent.n)
+        receiver = self.file.to.name
+        require_end(report.counts, here, is_ended=self._has_sent_end, receiver=receiver)
+        self._clock_said, self.report = safe_text(report.clock), report
 
     def _send_end(self) -> None:
         assert self._control is not None
         with self._lock:
             made, made_bytes, sent = self._core.made, self._core.made_bytes, self._core.n_sent
+            self._has_sent_end = True
         counts = {"sent": sent, "reconnections": self._n_connections - 1}
         self._control.send(
             frames.note_frame({"counts": counts}) + frames.end_frame(made, made_bytes)

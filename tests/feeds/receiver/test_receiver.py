@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from datacollect.errors import RefusedError
+from datacollect.errors import RefusedError, StoreError
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.clock import SteadyClock
 from datacollect.feeds.formats.frames import FrameError, Hello
@@ -96,6 +99,10 @@ def test_delays_by_two_clocks_less_half_a_round_trip(tmp_path):
         data(0) + frames.end_frame(1, 4) + data(1),
         frames.note_frame({"counts": {"made": -1}}),
         frames.note_frame({"counts": {}, "clock": "x"}),
+        frames.note_frame({"counts": {}, "clock": [10**400, 1]}),
+        frames.note_frame({"counts": {}, "clock": [0, 10**400]}),
+        frames.note_frame({"counts": {}, "clock": [0, -1]}),
+        frames.note_frame({"counts": {}, "source_bytes_per_s": 10**400}),
         frames.note_frame({"counts": {}, "route": ["x"]}),
         frames.HEAD.pack(frames.NOTE, 0, 0, 2) + b"[]",
     ],
@@ -103,6 +110,115 @@ def test_delays_by_two_clocks_less_half_a_round_trip(tmp_path):
 def test_what_no_sender_sends(tmp_path, sent):
     with pytest.raises(FrameError):
         begun(tmp_path).take(sent, "e")
+
+
+def no_room(n_bytes: int) -> None:
+    if n_bytes > 8:
+        raise StoreError("no room")
+
+
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [
+        (data(1, b"x" * 4) * 3, FrameError),
+        (data(1) + data(2) + data(3), StoreError),
+        (data(1) + b"\0" * 30, FrameError),
+    ],
+)
+def test_nothing_is_kept_of_what_was_not_written(tmp_path, sent, error):
+    """Another thread keeps what has come: it must not believe a core that has gone ahead."""
+    kept = kept_feed(Folder(tmp_path), hello(), "u", "begun")
+    one = Taking(kept, hello(), Clock(), no_room)
+    one.take(data(0), "e")
+    assert one.has_news
+    with pytest.raises(error):
+        one.take(sent, "e")
+    assert not one.has_news
+
+
+@pytest.mark.parametrize("n", [100, 2**61])
+def test_messages_that_are_missing_take_room_too(tmp_path, n):
+    kept = kept_feed(Folder(tmp_path), hello(), "u", "begun")
+    one = Taking(kept, hello(), Clock(), no_room)
+    with pytest.raises(StoreError):
+        one.take(frames.missing_frame(0, n, 4 * n), "e")
+    assert names_in(tmp_path) == ["scan7.json"]
+
+
+def part_way(folder) -> None:
+    """Have two messages and a hole behind them in the folder."""
+    one = begun(folder)
+    one.take(data(0) + data(1) + frames.missing_frame(2, 2, 8), "e")
+    one.keep(*one.snapshot(), telling=False)
+
+
+def test_a_hole_at_the_end_of_what_is_kept(tmp_path):
+    part_way(tmp_path)
+    again = begun(tmp_path)
+    again.take(frames.end_frame(4, 16), "e")
+    assert (tmp_path / "scan7").read_bytes() == b"abcdabcd" + bytes(8)
+
+
+@pytest.mark.parametrize("name", ["scan7.part", "scan7.holes"])
+def test_files_that_have_lost_bytes_are_not_gone_on_with(tmp_path, name):
+    """The report says that they were there: zeros in their place would look whole."""
+    part_way(tmp_path)
+    os.truncate(tmp_path / name, 5)
+    with pytest.raises(RefusedError, match=rf"{name} has fewer bytes than scan7\.json"):
+        begun(tmp_path)
+    assert (tmp_path / name).stat().st_size == 5
+
+
+def test_a_feed_that_keeps_nothing_takes_no_room_when_it_comes_again(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    one.keep(*one.snapshot(), telling=False)
+    path = tmp_path / "scan7.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"udp": {"keep": False}}))
+    os.truncate(tmp_path / "scan7.part", 0)
+    begun(tmp_path)
+    assert (tmp_path / "scan7.part").stat().st_size == 0
+
+
+@pytest.mark.parametrize("harm", [os.unlink, lambda path: os.truncate(path, 3)])
+def test_a_whole_feed_is_whole_only_where_its_file_is(tmp_path, harm):
+    begun(tmp_path).take(data(0) + frames.end_frame(1, 4), "e")
+    harm(tmp_path / "scan7")
+    with pytest.raises(RefusedError, match=r"scan7 (is gone|has fewer bytes)"):
+        begun(tmp_path)
+
+
+def test_a_file_that_is_taken_away_meanwhile_is_not_said_to_be_written(tmp_path):
+    one = begun(tmp_path)
+    one.take(data(0), "e")
+    (tmp_path / "scan7.part").unlink()
+    with pytest.raises(OSError, match=r"scan7\.part"):
+        one.keep(*one.snapshot(), telling=False)
+
+
+def test_the_report_of_another_feed_is_none_of_this_one(tmp_path):
+    part_way(tmp_path)
+    for ending in ("part", "json", "holes"):
+        (tmp_path / f"scan7.{ending}").rename(tmp_path / f"scan8.{ending}")
+    with pytest.raises(RefusedError, match=r"scan8\.json is about scan7"):
+        begun(tmp_path, replace(hello(), name="scan8"))
+
+
+def test_a_file_that_goes_while_room_is_counted(tmp_path, monkeypatch):
+    """Reports are replaced four times a second, beside feeds that look for room."""
+    (tmp_path / "a").write_bytes(b"abc")
+    (tmp_path / "b").write_bytes(b"abc")
+    scandir = os.scandir
+
+    @contextmanager
+    def slow(path):
+        with scandir(path) as entries:
+            found = [*entries]
+        (tmp_path / "b").unlink()
+        yield iter(found)
+
+    monkeypatch.setattr(os, "scandir", slow)
+    assert Folder(tmp_path).used_bytes() == 3
 
 
 def test_it_goes_on_where_its_report_says(tmp_path):
@@ -169,6 +285,16 @@ def test_a_link_that_lies_in_the_way_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="symbolic"):
         one.take(data(0), "e")
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_link_in_the_way_of_a_report_is_not_followed(tmp_path):
+    folder = tmp_path / "feeds"
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_text("mine")
+    (folder / ".scan7.json.new").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        begun(folder)
+    assert (tmp_path / "elsewhere").read_text() == "mine"
 
 
 def test_a_name_that_was_given_before_the_crash_is_kept(tmp_path):

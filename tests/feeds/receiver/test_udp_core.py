@@ -16,12 +16,12 @@ from datacollect.feeds.udp.receiving import Place, UdpTerms
 NONCE, SIZE, MOST = bytes(range(16)), 10, 1000
 
 
-def core() -> UdpReceiverCore:
+def core(report: FeedReport | None = None) -> UdpReceiverCore:
     """Return one that takes 100 packets a second, and 1000 messages."""
     clock = SteadyClock()
     hello = Hello("scan7", "s", "udp", 1000.0, SIZE, 0.02, clock.boot, clock.base_ns)
     terms = UdpTerms(NONCE, SIZE, 100.0, MOST, 64)
-    report = FeedReport("scan7", "s", "u", "udp", SIZE, 1000.0)
+    report = report or FeedReport("scan7", "s", "u", "udp", SIZE, 1000.0)
     return UdpReceiverCore(report, hello, clock, terms, 0.0)
 
 
@@ -81,6 +81,7 @@ def test_nothing_comes_after_a_message_that_is_shorter() -> None:
         frames.end_frame(1, 10),  # two have come
         frames.end_frame(2, 21),
         frames.end_frame(2, 10),
+        frames.end_frame(2, 15),  # the second has come whole
         frames.end_frame(MOST + 1, SIZE * (MOST + 1)),
         frames.note_frame({"counts": {"made": -1}}),
     ],
@@ -104,3 +105,22 @@ def test_greetings_are_kept_a_few() -> None:
         found.packets(10**9, heads(2**62 + 5), SIZE, 0)
     assert len(found.greetings) == 32
     assert found.receiving.report().n_received == 0
+
+
+def test_a_shorter_message_that_was_the_last_before_the_connection_broke() -> None:
+    """No message is shorter than the last, which the next connection does not see again."""
+    found = core()
+    found.packets(10**9, heads(0, 1), 4, 0)
+    found.close()
+    found.decide()
+    assert (found.report.counts.made_bytes, found.report.counts.received_bytes) == (14, 14)
+    again = core(found.report)
+    again.decide()
+    assert (again.report.counts.made_bytes, again.report.counts.received_bytes) == (14, 14)
+
+
+def test_a_late_greeting_that_the_kernel_puts_before_packets_costs_none_of_them() -> None:
+    found = core()
+    assert found.packets(10**9, heads(2**62 + 5, 0, 1), 4, 0) == [Place(1, 0, 2)]
+    assert (found.greetings, found.receiving.n_received) == ([2**62 + 5], 2)
+    assert found.receiving.last_bytes == 4

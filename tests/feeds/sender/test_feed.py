@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 import pytest
 from instances.agents import KEY, running, write_agent
@@ -14,7 +16,10 @@ from instances.feeds import feed_table, feed_tree, kept_report, receiving
 import datacollect as dc
 from datacollect.errors import ProblemError
 from datacollect.feeds import FeedStopped
+from datacollect.feeds.formats.frames import line_of
+from datacollect.feeds.formats.report import FeedCounts
 from datacollect.feeds.receiver.service import FEED_HANDLERS
+from datacollect.feeds.sender.ending import require_end
 from datacollect.feeds.sender.source import counted_bytes
 from datacollect.net.keys import PrivateKey
 
@@ -184,6 +189,20 @@ HOSTILE = [
     b'{"welcome":true,"next":0,"written":0,"boot":"b","base_ns":1,"at_ns":1}\n{"time":"x"}\n',
 ]
 
+# It may say so before anything was made, and of all that is the sender's to know.
+_ENDED = {
+    "format": "datacollect-feed-report/1",
+    **dict.fromkeys(("name", "stream", "user", "transport", "clock"), "x"),
+    "message_bytes": 4096,
+    "next": 0,
+    "rate_bytes_per_s": 1,
+    "begun": None,
+    "ended": "now",
+    "counts": {},
+    "delay": {"n": 0},
+}
+HOSTILE.append(line_of({"ended": _ENDED}))
+
 
 def send_one(tree):
     out = dc.feeds.send(tree)
@@ -191,9 +210,31 @@ def send_one(tree):
     out.close()
 
 
+@pytest.mark.parametrize(
+    ("change", "is_ended"),
+    [
+        ({}, False),
+        ({"made": 4, "received": 3}, True),
+        ({"made_bytes": 9, "received_bytes": 7}, True),
+        ({"received": 3, "lost": 0}, True),
+        ({"received": 3}, True),
+        ({"received_bytes": 9}, True),
+    ],
+)
+def test_an_end_that_does_not_add_up_is_none(change, is_ended):
+    """Messages 0 to 2 were made, of 10 bytes, and the second was not sent."""
+    here = FeedCounts(made=3, made_bytes=10, lost=1)
+    there = replace(here, received=2, received_bytes=8, lost_bytes=2)
+    require_end(there, here, is_ended=True, receiver="D")
+    with pytest.raises(ProblemError, match="look into its files"):
+        require_end(replace(there, **change), here, is_ended=is_ended, receiver="D")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", HOSTILE)
-def test_a_hostile_receiver_is_noticed(tmp_path, answer):
+@pytest.mark.parametrize(
+    ("answer", "transport"), [*((answer, "tcp") for answer in HOSTILE), (HOSTILE[-1], "udp")]
+)
+def test_a_hostile_receiver_is_noticed(tmp_path, answer, transport):
     """However it answers, the sender ends, and says that not all is there."""
 
     def serve(connection: socket.socket, user: str) -> None:
@@ -208,9 +249,31 @@ def test_a_hostile_receiver_is_noticed(tmp_path, answer):
     (tmp_path / "feeds").mkdir()
     path = write_agent(tmp_path, "D", more=feed_table())
     with running(path, services={FEED_HANDLERS.name: serve}) as agent:
-        tree = feed_tree(tmp_path, agent, give_up="0.3 s")
+        more = {"message_bytes": 1000} if transport == "udp" else {}
+        tree = feed_tree(tmp_path, agent, give_up="0.3 s", transport=transport, **more)
         with pytest.raises((ProblemError, FeedStopped)):
             send_one(tree)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_what_was_closed_is_not_written_to(tmp_path, transport):
+    """Its number may be that of a file of somebody else by then."""
+    more = {"message_bytes": 1000} if transport == "udp" else {}
+    with receiving(tmp_path, most_rate="1 Gbit/s") as agent:
+        out = dc.feeds.send(feed_tree(tmp_path, agent, transport=transport, **more))
+        number = out._waker.fileno()
+        out.abandon()
+    with (tmp_path / "mine").open("wb") as file:
+        if file.fileno() != number:
+            os.dup2(file.fileno(), number)
+        try:
+            out.abandon()
+            with pytest.raises(FeedStopped):
+                out.write(b"x" * 5000)
+        finally:
+            if file.fileno() != number:
+                os.close(number)
+    assert (tmp_path / "mine").stat().st_size == 0
 
 
 @pytest.mark.slow

@@ -1,0 +1,59 @@
+"""The threads that receive packets: what they are asked to settle is written."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import closing
+
+import pytest
+
+from datacollect.feeds.formats.packets import HEAD
+from datacollect.feeds.receiver.udp_packets import PacketThreads
+from datacollect.feeds.udp.receiving import Place
+
+SIZE = 8
+PACKET = HEAD.pack(bytes(16), 0, 0, 5) + bytes(SIZE)
+
+
+def send(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        out.sendto(PACKET, ("127.0.0.1", port))
+
+
+def test_what_was_counted_is_written_once_it_is_settled() -> None:
+    """The core counts a packet before whoever writes has got it."""
+    is_counted, goes_on = threading.Event(), threading.Event()
+    written: list[object] = []
+    seen: list[int] = []
+
+    def take(heads, *_):
+        is_counted.set()
+        goes_on.wait(20)
+        return [Place(0, 0, len(heads.messages))]
+
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, written.append)) as threads:
+
+        def settle() -> None:
+            threads.settle()
+            seen.append(len(written))
+
+        send(threads.port)
+        assert is_counted.wait(20)
+        settling = threading.Thread(target=settle)
+        settling.start()
+        settling.join(0.2)
+        goes_on.set()
+        settling.join()
+    assert seen == [1]
+
+
+def test_a_thread_that_fails_says_so() -> None:
+    def take(*_):
+        raise OverflowError("odd")
+
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, pytest.fail)) as threads:
+        send(threads.port)
+        threads._threads[0].join(20)
+        threads.settle()
+        assert str(threads.failure) == "OverflowError: odd"
