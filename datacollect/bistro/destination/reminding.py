@@ -15,7 +15,7 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.destination.people import PROMISED, lacks_upload
+from datacollect.bistro.destination.people import PROMISED, lacks_upload, plain_cell
 from datacollect.bistro.http.config_fields import SMTP
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, write_owned, written_durably
@@ -191,7 +191,7 @@ def write_reminders(reminders: Sequence[Reminder], path: Path) -> None:
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("person", "email", "what", "until"))
-    rows.writerows(each.to_dict().values() for each in reminders)
+    rows.writerows(map(plain_cell, each.to_dict().values()) for each in reminders)
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=0o600)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 
 import pytest
 from instances.collected import EVENT, Collected
@@ -54,6 +56,15 @@ def test_after_the_deadline_those_alone_who_can_still_send(people):
 def test_when_nothing_helps_any_more_it_is_said(people):
     with pytest.raises(ProblemError, match="nobody can hand in or send any more"):
         reminders_of(people, EVENT.collect_until_s + 1)
+
+
+def test_a_table_has_no_formula_of_whoever_chose_a_name(people, tmp_path):
+    evil = HandedIn('=HYPERLINK("https://x.example")', email="@SUM(1)")
+    evil = reminders_of(replace(people, people=(evil,)), EVENT.deadline_s - 60)
+    write_reminders(evil, tmp_path / "remind.csv")
+    with (tmp_path / "remind.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["person"], row["email"]) == ("'=HYPERLINK(\"https://x.example\")", "'@SUM(1)")
 
 
 def test_a_table_is_for_its_owners_eyes(people, tmp_path):
