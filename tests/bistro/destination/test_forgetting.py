@@ -128,6 +128,31 @@ def stopping(step, is_done):
     return stop
 
 
+def test_what_had_not_been_opened_is_never_opened_and_nobody_waits_for_it(
+    collected, tmp_path, capsys
+):
+    """As of a bistro that was silent, and answers when the person is forgotten."""
+    entry = collected.uploads[1].entry
+    with closing(apsw.Connection(str(tmp_path / "out/register/register.sqlite"))) as db:
+        db.execute("UPDATE uploads SET outcome = NULL WHERE entry = ?", (entry,))
+        db.execute("UPDATE entries SET word = NULL, why = NULL, file = NULL")
+        db.execute("UPDATE segments SET is_fetched = 1")
+        db.execute("DELETE FROM kept WHERE entry = ?", (entry,))
+
+    def at_work():
+        with closing(Register(collected.place, EVENT, Place.of(tmp_path / "out"))) as register:
+            return [*register.held.to_open()], register.held.to_fetch()
+
+    assert [each.upload.commitment.entry for each in at_work()[0]] == [entry]
+    assert run(FORGET) == 0
+    assert at_work() == ([], {})
+    capsys.readouterr()
+    assert run(["event", "status", "destination.toml", "--json"]) == 1
+    lacking = json.loads(capsys.readouterr().out)["lacking"]
+    waiting = [name for each in lacking for name in each["entries"]]
+    assert waiting == [collected.uploads[2].entry.hex()]
+
+
 def test_what_was_forgotten_is_not_fetched_again_after_a_loss(collected, tmp_path):
     assert run(FORGET) == 0
     with closing(Register(collected.place, EVENT, Place.of(tmp_path / "out"))) as register:

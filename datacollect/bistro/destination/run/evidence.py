@@ -252,6 +252,10 @@ def evidence_of(
         n_in_time += is_in_time
         if row.word == COLLECTED:
             files.look(row)
+        if row.is_forgotten and not row.word:
+            # Nobody opens it any more.
+            listed.pop(row.entry, None)
+            continue
         was_here = row.entry in listed and listed[row.entry].kind == LOST_SINCE
         if was_here and not row.word:
             continue
