@@ -196,6 +196,15 @@ def write_reminders(reminders: Sequence[Reminder], path: Path) -> None:
         write_owned(beside, text.getvalue().encode(), mode=0o600)
 
 
+# Of one person alone: the address cannot be written, the server cannot send to it, or refuses to.
+UNREACHED = (
+    ValueError,
+    smtplib.SMTPNotSupportedError,
+    smtplib.SMTPRecipientsRefused,
+    smtplib.SMTPDataError,
+)
+
+
 def mail(reminders: Sequence[Reminder], config: SmtpConfig, folder: Path) -> Mailed:
     """Mail reminders one by one; who was mailed the same before gets none.
 
@@ -220,7 +229,7 @@ def mail(reminders: Sequence[Reminder], config: SmtpConfig, folder: Path) -> Mai
             else:
                 try:
                     server.send_message(each.message(config))
-                except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
+                except UNREACHED as error:
                     done.troubles[each.person] = safe_text(f"{error}")
                     continue
                 _note(path, each)
