@@ -96,6 +96,10 @@ def test_nothing_here_names_her_and_others_are_as_they_were(collected, tmp_path,
     }
     # Of a ticket with which nothing was handed in nothing is said.
     assert people == {f"forgotten-{number_of(1)[:16]}": "forgotten", BOB: "collected"}
+    # What came later would be listed by that name, and can be forgotten by it.
+    assert run([*FORGET[:3], f"forgotten-{number_of(1)[:16]}", *FORGET[4:]]) == 0
+    require_forgotten(collected, tmp_path)
+    capsys.readouterr()
     # Neither is she missing to anybody.
     assert run(["event", "status", "destination.toml", "--verify", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)

@@ -298,7 +298,7 @@ def evidence_of(
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, tuple(lacks))
 
 
-def _remembered(rows: Iterable[Row], listed: dict[str, Missing]) -> Iterator[Row]:
+def _remembered(rows: Iterable[Row], listed: dict[bytes, Missing]) -> Iterator[Row]:
     """Yield rows without those that nobody opens any more: their person was forgotten before."""
     for row in rows:
         if row.is_forgotten and not row.word:
