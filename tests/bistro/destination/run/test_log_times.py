@@ -160,7 +160,7 @@ def test_an_empty_log_and_one_that_puts_off_for_ever_hold_nobody(monkeypatch):
     assert times_of(empty, most_asked=1)[0] == {}
     waited = []
     monkeypatch.setattr("datacollect.bistro.destination.run.log_table.time.sleep", waited.append)
-    with pytest.raises(TransferError, match="puts off"):
+    with pytest.raises(TransferError, match="delays readers"):
         Bounded(Odd(Answer(429, b"", 3600.0)), 0.0).get("/checkpoint", 100)
     assert waited == []
 
