@@ -154,7 +154,9 @@ def accept_file(
         finally:
             beside.unlink(missing_ok=True)
         came_s = now_s if came_s is None else came_s
-        made = Accepted(person, path.name, file, n_bytes, sha256, came_s, now_s, how)
+        # Systems have names that are no text, and the list is text.
+        name = os.fsencode(path.name).decode(errors="replace")
+        made = Accepted(person, name, file, n_bytes, sha256, came_s, now_s, how)
         write_accepted(folder, [*known, made])
     return made, True
 
@@ -197,6 +199,8 @@ def _named(
             name_durably(beside, path, folders=(place, into, into.parent), is_new=True)
             return file
         # Of who was killed before it was listed.
-        if hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+        with path.open("rb") as left:
+            is_this = hashlib.file_digest(left, "sha256").hexdigest() == sha256
+        if is_this:
             return file
     raise AssertionError

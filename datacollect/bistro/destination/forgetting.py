@@ -13,17 +13,22 @@ import io
 import json
 import shutil
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.destination.accepting import ACCEPTED, read_accepted, write_accepted
+from datacollect.bistro.destination.accepting import (
+    ACCEPTED,
+    LIST_FILE,
+    read_accepted,
+    write_accepted,
+)
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.reminding import SENT_FILE
 from datacollect.bistro.destination.run.kept_files import FILES
-from datacollect.bistro.destination.run.standing import is_at_work
+from datacollect.bistro.destination.run.standing import LOCK, is_at_work
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, Ticket
 from datacollect.bistro.formats.receipt.receipt import read_receipt
@@ -45,7 +50,7 @@ from datacollect.files.documents import (
     written_durably,
 )
 from datacollect.files.durability import synchronise
-from datacollect.files.held_folder import not_written
+from datacollect.files.held_folder import Held, not_written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
 
 JOURNAL, FORMAT = "forgetting.json", "datacollect-forgetting/1"
 NUMBER_DIGITS = 16
+# Of names of files that are being written, which are cut.
+MOST_STEM_LETTERS = 20
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,14 @@ def forget(
             f"{document_name(config.folder)}: `datacollect event run` is at work there; end it, "
             "and run this again"
         )
+    with ExitStack() as held:
+        # Nobody collects, accepts or forgets meanwhile: each would write what the other has read.
+        for folder in ((config.folder / LOCK).parent, config.folder / ACCEPTED):
+            held.enter_context(closing(Held(folder)))
+        return _forgotten(config, tickets, person, event)
+
+
+def _forgotten(config: DestinationConfig, tickets: Path, person: str, event: Event) -> Plan:
     begun = _begun(config.folder)
     if begun is not None and begun.person != person:
         raise ProblemError(
@@ -216,9 +231,10 @@ def _register(plan: Plan, config: DestinationConfig, _: Path, event: Event) -> N
 
 
 def _files(plan: Plan, config: DestinationConfig, _: Path, __: Event) -> None:
-    """Remove the files, with the folders of their entries."""
-    for file in plan.files:
-        _remove(config.folder / FILES / file.partition("/")[0])
+    """Remove the files, with the folders of their entries: also those that no register names."""
+    names = {file.partition("/")[0] for file in plan.files}
+    for name in sorted(names.union(plan.entries)):
+        _remove(config.folder / FILES / name)
     _remove(config.folder / FILES / ACCEPTED / plan.stem)
     known = read_accepted(config.folder)
     rest = [each for each in known if each.person != plan.person]
@@ -291,8 +307,25 @@ def _ticket_list(plan: Plan, _: DestinationConfig, tickets: Path, __: Event) -> 
         write_owned(beside, text.getvalue().encode(), mode=MODE)
 
 
+def _left_over(plan: Plan, config: DestinationConfig, tickets: Path, __: Event) -> None:
+    """Remove what killed processes were writing: it may hold her file, or her name."""
+    folder, files = config.folder, config.folder / FILES
+    stem = glob.escape(plan.stem[:MOST_STEM_LETTERS])
+    for place, pattern in (
+        (files, ".*.tmp"),
+        (files / ACCEPTED, ".*.tmp"),
+        (folder / ACCEPTED, f".{LIST_FILE}.*.tmp"),
+        (folder, f".{SENT_FILE}.*.tmp"),
+        (folder, f".{JOURNAL}.*.tmp"),
+        (tickets, f".{LIST}.*.tmp"),
+        (tickets, f".{stem}*.tmp"),
+    ):
+        for path in sorted(place.glob(pattern)):
+            path.unlink(missing_ok=True)
+
+
 # The list comes last: by it an interrupted call, whose journal was lost, can be begun again.
-STEPS = (_register, _files, _segments, _reminders, _receipts, _tickets, _ticket_list)
+STEPS = (_register, _files, _segments, _reminders, _receipts, _left_over, _tickets, _ticket_list)
 
 
 def _nameless(number: str) -> str:

@@ -358,6 +358,7 @@ class Holdings:
                 "salt, committed_size, committed_sha256, content_p, owner "
                 "FROM uploads JOIN entries USING (entry) "
                 f"WHERE outcome IS NULL AND {MAY_OPEN} "
+                "AND entry NOT IN (SELECT entry FROM forgotten) "
                 f"AND (entry, bistro, is_anew) > (?, ?, ?) AND {condition} "
                 f"ORDER BY entry, bistro, is_anew LIMIT {UPLOADS_TOGETHER}",
                 last,

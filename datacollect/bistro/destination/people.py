@@ -16,6 +16,7 @@ import numpy as np
 
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
+from datacollect.bistro.destination.opening import safe_name
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
 from datacollect.bistro.formats.event.marks import MarkedEntries
@@ -278,7 +279,7 @@ def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
                 place = into / each.person
                 place.mkdir(parents=True, exist_ok=True)
                 target = os.path.relpath(folder.absolute() / FILES / draft.file, place.absolute())
-                _link(place, draft.name, target, taken)
+                _link(place, safe_name(draft.name), target, taken)
                 n_made += 1
     except OSError as error:
         raise not_written(into, error) from error
@@ -310,6 +311,15 @@ def counted(people: Iterable[HandedIn]) -> dict[str, int]:
     """
     states = [each.state for each in people]
     return {state: n for state in STATES if (n := states.count(state))}
+
+
+def plain_cell(text: str) -> str:
+    """Keep spreadsheets from taking somebody's text for a formula.
+
+    >>> plain_cell("=1+1"), plain_cell("Ann")
+    ("'=1+1", 'Ann')
+    """
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 # What is refused without the person's doing is no reason to remind; these two are.

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.destination.accepting import read_accepted
 from datacollect.bistro.destination.keys import read_tickets, ticket_keys
 from datacollect.bistro.destination.marking import mark_keys
-from datacollect.bistro.destination.people import DONE, HandedIn, handed_in, with_accepted
+from datacollect.bistro.destination.people import (
+    DONE,
+    HandedIn,
+    handed_in,
+    plain_cell,
+    with_accepted,
+)
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_missing, read_standing
@@ -256,7 +262,7 @@ def write_csv(found: PeopleList, path: Path) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     for each in found.people:
-        person = (_plain(each.person), _plain(each.group), _plain(each.email))
+        person = (plain_cell(each.person), plain_cell(each.group), plain_cell(each.email))
         if not each.drafts:
             rows.writerow((*person, each.state, *[""] * (len(COLUMNS) - 4)))
         for draft in each.drafts:
@@ -264,22 +270,17 @@ def write_csv(found: PeopleList, path: Path) -> None:
                 (
                     *person,
                     draft.state,
-                    _plain(draft.name),
+                    plain_cell(draft.name),
                     "" if draft.file is None else f"files/{draft.file}",
                     "" if draft.time_s is None else _utc(draft.time_s),
                     "" if draft.late_s is None else draft.late_s,
                     " ".join(draft.bistros),
-                    draft.why,
+                    plain_cell(draft.why),
                     draft.entry.hex(),
                 )
             )
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=0o600)
-
-
-def _plain(text: str) -> str:
-    """Keep spreadsheets from taking somebody's text for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 def _utc(time_s: int) -> str:

@@ -15,7 +15,7 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.destination.people import PROMISED, lacks_upload
+from datacollect.bistro.destination.people import PROMISED, lacks_upload, plain_cell
 from datacollect.bistro.http.config_fields import SMTP
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, write_owned, written_durably
@@ -191,9 +191,18 @@ def write_reminders(reminders: Sequence[Reminder], path: Path) -> None:
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("person", "email", "what", "until"))
-    rows.writerows(each.to_dict().values() for each in reminders)
+    rows.writerows(map(plain_cell, each.to_dict().values()) for each in reminders)
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=0o600)
+
+
+# Of one person alone: the address cannot be written, the server cannot send to it, or refuses to.
+UNREACHED = (
+    ValueError,
+    smtplib.SMTPNotSupportedError,
+    smtplib.SMTPRecipientsRefused,
+    smtplib.SMTPDataError,
+)
 
 
 def mail(reminders: Sequence[Reminder], config: SmtpConfig, folder: Path) -> Mailed:
@@ -220,7 +229,7 @@ def mail(reminders: Sequence[Reminder], config: SmtpConfig, folder: Path) -> Mai
             else:
                 try:
                     server.send_message(each.message(config))
-                except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
+                except UNREACHED as error:
                     done.troubles[each.person] = safe_text(f"{error}")
                     continue
                 _note(path, each)

@@ -315,7 +315,9 @@ def commitment_of(kept: KeptSeal, event: Event) -> Commitment:
 
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
     assert item.file is not None
-    header = {"event": event.id.hex(), "name": item.file.name}
+    # Systems have names that are no text, and the header is text.
+    name = os.fsencode(item.file.name).decode(errors="replace")
+    header = {"event": event.id.hex(), "name": name}
     if event.has_proofs:
         header["content"] = event.content
     if event.admission == "tickets":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 
 import pytest
 from bistro.destination.test_people import write_destination
@@ -101,6 +102,26 @@ def test_interrupted_at_each_step_nothing_is_lost_and_it_is_gone_on_with(
     accept_file(tmp_path, ANN, file)
     assert lying(tmp_path) == {"thesis.pdf": b"what has come"}
     assert not [*tmp_path.glob("files/accepted/.*.tmp")]
+
+
+@pytest.mark.parametrize(
+    ("called", "name", "link"),
+    [
+        (b"a\xff.pdf", "a\ufffd.pdf", "a_.pdf"),
+        ("a\u202efdp.exe".encode(), "a\u202efdp.exe", "a_fdp.exe"),
+        (b"-rf\n.pdf", "-rf\n.pdf", "-rf_.pdf"),
+        (b"..\\x", "..\\x", "x"),
+    ],
+    ids=["no text", "right to left", "line", "parent"],
+)
+def test_whatever_it_is_called_it_is_taken_under_a_safe_name(tmp_path, file, called, name, link):
+    renamed = file.rename(file.with_name(os.fsdecode(called)))
+    made, _ = accept_file(tmp_path, ANN, renamed)
+    assert (made.name, made.file) == (name, f"accepted/{ANN}/{link}")
+    assert read_accepted(tmp_path) == [made]
+    people = with_accepted([HandedIn(ANN)], [made], tmp_path, LATEST_S)
+    assert link_files(people, tmp_path, tmp_path / "links") == 1
+    assert [each.name for each in (tmp_path / "links" / ANN).iterdir()] == [link]
 
 
 @pytest.mark.parametrize("name", ["absent.pdf", "."])

@@ -16,6 +16,8 @@ from datacollect.bistro.destination.accepting import accept_file
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
 from datacollect.commands.main import run
+from datacollect.errors import ProblemError
+from datacollect.files.held_folder import Held
 
 ANN, BOB = "Ann Lee", "Bob"
 TICKETS = {ANN: (1, 3), BOB: (2,)}
@@ -94,6 +96,10 @@ def test_nothing_here_names_her_and_others_are_as_they_were(collected, tmp_path,
     }
     # Of a ticket with which nothing was handed in nothing is said.
     assert people == {f"forgotten-{number_of(1)[:16]}": "forgotten", BOB: "collected"}
+    # What came later would be listed by that name, and can be forgotten by it.
+    assert run([*FORGET[:3], f"forgotten-{number_of(1)[:16]}", *FORGET[4:]]) == 0
+    require_forgotten(collected, tmp_path)
+    capsys.readouterr()
     # Neither is she missing to anybody.
     assert run(["event", "status", "destination.toml", "--verify", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
@@ -126,11 +132,80 @@ def stopping(step, is_done):
     return stop
 
 
+def test_what_had_not_been_opened_is_never_opened_and_nobody_waits_for_it(
+    collected, tmp_path, capsys
+):
+    """As of a bistro that was silent, and answers when the person is forgotten."""
+    entry = collected.uploads[1].entry
+    with closing(apsw.Connection(str(tmp_path / "out/register/register.sqlite"))) as db:
+        db.execute("UPDATE uploads SET outcome = NULL WHERE entry = ?", (entry,))
+        db.execute("UPDATE entries SET word = NULL, why = NULL, file = NULL")
+        db.execute("UPDATE segments SET is_fetched = 1")
+        db.execute("DELETE FROM kept WHERE entry = ?", (entry,))
+
+    def at_work():
+        with closing(Register(collected.place, EVENT, Place.of(tmp_path / "out"))) as register:
+            return [*register.held.to_open()], register.held.to_fetch()
+
+    assert [each.upload.commitment.entry for each in at_work()[0]] == [entry]
+    assert run(FORGET) == 0
+    assert at_work() == ([], {})
+    capsys.readouterr()
+    assert run(["event", "status", "destination.toml", "--json"]) == 1
+    lacking = json.loads(capsys.readouterr().out)["lacking"]
+    waiting = [name for each in lacking for name in each["entries"]]
+    assert waiting == [collected.uploads[2].entry.hex()]
+
+
 def test_what_was_forgotten_is_not_fetched_again_after_a_loss(collected, tmp_path):
     assert run(FORGET) == 0
     with closing(Register(collected.place, EVENT, Place.of(tmp_path / "out"))) as register:
         assert register.losses.forget_absent(lambda *_: True, lambda *_: False) == 0
         assert register.known(collected.uploads[1].entry).word == "collected"
+
+
+def test_what_killed_processes_have_left_of_hers_goes_too(collected, tmp_path):
+    """Some is in no register: the file that was being opened, lists that were being written."""
+    entry, out = collected.uploads[1].entry.hex(), tmp_path / "out"
+    lost = out / "files" / entry / "before.pdf"
+    left = [
+        out / "files" / f".{entry}.999.tmp",
+        out / "files" / "accepted" / ".999.tmp",
+        out / "accepted" / ".accepted.json.999.tmp",
+        out / ".reminded.jsonl.999.tmp",
+        tmp_path / "tickets" / ".tickets.csv.999.tmp",
+        tmp_path / "tickets" / f".{ANN}.ticket.0123.tmp",
+    ]
+    for path in (lost, *left):
+        path.write_bytes(ANN.encode())
+    assert run(FORGET) == 0
+    assert [path for path in (lost, *left) if path.exists()] == []
+    require_forgotten(collected, tmp_path)
+
+
+def test_a_lost_journal_leaves_no_file(collected, tmp_path, monkeypatch):
+    """The register names no file any more then: they are found by their entries."""
+    with monkeypatch.context() as broken:
+        first = forgetting.STEPS[0]
+        broken.setattr(forgetting, "STEPS", (stopping(first, True),))
+        assert run(FORGET) != 0
+    (tmp_path / "out" / "forgetting.json").unlink()
+    assert run(FORGET) == 0
+    require_forgotten(collected, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["verdicts", "accepted"])
+def test_nobody_else_writes_meanwhile(collected, tmp_path, monkeypatch, place):
+    """Neither `event run` begins, nor is a file accepted that the list would lack then."""
+
+    def taken(*_):
+        with pytest.raises(ProblemError, match="another process is using it"):
+            Held(tmp_path / "out" / place)
+
+    monkeypatch.setattr(forgetting, "STEPS", (taken, *forgetting.STEPS))
+    assert run(FORGET) == 0
+    require_forgotten(collected, tmp_path)
+    Held(tmp_path / "out" / place).close()
 
 
 @pytest.mark.parametrize(

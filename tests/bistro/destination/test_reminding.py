@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 
 import pytest
 from instances.collected import EVENT, Collected
@@ -56,6 +58,15 @@ def test_when_nothing_helps_any_more_it_is_said(people):
         reminders_of(people, EVENT.collect_until_s + 1)
 
 
+def test_a_table_has_no_formula_of_whoever_chose_a_name(people, tmp_path):
+    evil = HandedIn('=HYPERLINK("https://x.example")', email="@SUM(1)")
+    evil = reminders_of(replace(people, people=(evil,)), EVENT.deadline_s - 60)
+    write_reminders(evil, tmp_path / "remind.csv")
+    with (tmp_path / "remind.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["person"], row["email"]) == ('\'=HYPERLINK("https://x.example")', "'@SUM(1)")
+
+
 def test_a_table_is_for_its_owners_eyes(people, tmp_path):
     path = tmp_path / "remind.csv"
     write_reminders(reminders_of(people, EVENT.deadline_s - 60), path)
@@ -89,6 +100,17 @@ def test_each_gets_one_mail_and_none_a_second_time(people, server):
     done = mail(reminders, config_of(server), people.folder)
     assert (done.n_sent, done.n_before) == (0, 2)
     assert len(server.said) == 2
+
+
+@pytest.mark.parametrize("email", ["a@x.example\nBcc: all@x.example", "ä@x.example"])
+def test_an_address_that_no_mail_can_have_does_not_keep_the_others_from_theirs(
+    people, server, email
+):
+    everybody = (HandedIn("Adam", email=email), *PEOPLE)
+    reminders = reminders_of(replace(people, people=everybody), EVENT.deadline_s - 60)
+    done = mail(reminders, config_of(server), people.folder)
+    assert (done.n_sent, [*done.troubles]) == (2, ["Adam", "Max"])
+    assert not any("all@x.example" in each for each in server.said)
 
 
 def test_who_is_refused_does_not_keep_the_others_from_theirs(people, server):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import socket
 from collections import namedtuple
@@ -251,6 +253,21 @@ def test_receipt_that_cannot_be_written_ends_it_and_the_one_before_stays(here, m
         item.save(handed_in())
     assert error.value.exit_code == 3
     assert (here / "a.txt.receipt.json").read_bytes() == before
+
+
+def test_file_whose_name_is_no_text_is_handed_in_and_what_is_sealed_names_its_like(here, capsys):
+    """As old archives leave them: the name inside the seal is JSON, which is text."""
+    name = os.fsdecode(b"M\xfcller.txt")
+    (here / "a.txt").rename(here / name)
+    [item] = items_of([name], None)
+    for _ in range(2):
+        with kept_item(item, EVENT, DATA, ticket_of(EVENT)) as (kept, receipt):
+            item.save(receipt)
+    assert json.loads(kept.inner.header)["name"] == "M\ufffdller.txt"
+    said = ["verify", f"{name}.receipt.json", "--event", "event.toml", "--file", name]
+    for more in ([], ["--json"]):
+        assert run([*said, *more]) == 1
+        assert "not proved" in capsys.readouterr().out
 
 
 # Receipts, read from files alone.

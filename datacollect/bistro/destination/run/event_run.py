@@ -287,7 +287,10 @@ def run_event(
         if given.event.has_marks and marks is None:
             said("note: mark_key is lost: drafts count as they are pushed, by each service's quota")
         quotas = Quotas(event, seen[1], marks)
-        here, is_begun = Place.of(config.folder), False
+        here = Place.of(config.folder)
+        with closing(Register(config.register, event, here)) as register:
+            # What was moved here, or copied, is looked for where it lies now.
+            register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
         look_s, standing = -math.inf, None
         disk_s, n_not_here = -math.inf, 0
         while event.cancelled is None:
@@ -299,10 +302,6 @@ def run_event(
             revoked_s = {} if known is None else revoked_tickets(known, event)
             quotas.revoked_s = revoked_s
             with closing(Register(config.register, event, here)) as register:
-                if not is_begun:
-                    # What was moved here, or copied, is looked for where it lies now.
-                    register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
-                    is_begun = True
                 register.held.take_heard(answering, now_s)
                 seen[1].kept = register.logs
                 quotas.may_hold = partial(_may_any_hold, register, event)
@@ -356,6 +355,8 @@ def run_event(
             require_key(event, config, document_name(destination_file))
             said.names = _names(event)
         said(f"{event.cancelled_text}; nothing more is collected, and what lies here stays")
+        with reading(config.register, event.id.hex()) as rows:
+            n_not_here = files_not_here(rows, here, config.folder)
         with closing(Register(config.register, event, here)) as register:
             return _stand(given, register, times, loads, log, seen, n_not_here)
 

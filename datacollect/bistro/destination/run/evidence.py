@@ -16,7 +16,7 @@ from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN
 from datacollect.files.units import counted, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.bistro.destination.missing import Missing
@@ -247,7 +247,7 @@ def evidence_of(
     waiting: defaultdict[tuple[str, ...], _Tally] = defaultdict(_Tally)
     listed = {each.entry: each for each in missing or ()}
     n_in_time = 0
-    for row in rows:
+    for row in _remembered(rows, listed):
         is_in_time = row.time_s is None or row.time_s <= latest_s
         n_in_time += is_in_time
         if row.word == COLLECTED:
@@ -296,6 +296,15 @@ def evidence_of(
         text = f"these numbers are old, written {age} ago: nothing is running now"
         lacks.append(Lack("old", 0, "the destination", standing.time_s, text, RUN))
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, tuple(lacks))
+
+
+def _remembered(rows: Iterable[Row], listed: dict[bytes, Missing]) -> Iterator[Row]:
+    """Yield rows without those that nobody opens any more: their person was forgotten before."""
+    for row in rows:
+        if row.is_forgotten and not row.word:
+            listed.pop(row.entry, None)
+        else:
+            yield row
 
 
 def evidence_of_cancelled(

@@ -356,3 +356,16 @@ def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys)
         assert "the event was cancelled: the exam is moved" in " ".join(told.err.split()) + told.out
     assert run(["event", "status", str(file)]) == 1
     assert "the event was cancelled: the exam is moved" in " ".join(capsys.readouterr().out.split())
+    # What was moved is taken over at the next start, and what is lost then is said, as ever.
+    moved, elsewhere = destination_of(world, "elsewhere"), world.folder / "elsewhere"
+    folder.rename(elsewhere)
+    again = ["event", "run", "event.toml", "--destination", str(moved), "--once"]
+    assert run(again) == 1
+    capsys.readouterr()
+    assert run(["event", "status", str(moved), "--json"]) == 1
+    lacking = json.loads(capsys.readouterr().out)["lacking"]
+    assert [each["kind"] for each in lacking] == ["cancelled"]
+    [lost] = elsewhere.glob("files/*/before.txt")
+    lost.unlink()
+    assert run(again) == 1
+    assert read_standing(elsewhere).not_here == 1
