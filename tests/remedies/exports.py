@@ -71,12 +71,13 @@ def fitted(kind="curl", deadline_s=10_000.0, storage_bytes=np.inf, direct=0.0, *
     return export(problem, plan, files, kind, templates, **options)
 
 
-def full_window(**options):
+def full_window(times=1, **options):
     """Export 27 MB for a window of 30 s at 1 MB/s: their requests take half a second each."""
     rate = [1.0 * MB, 0.0, 1.0 * MB]
-    hosts = [dc.Host("S", 27 * MB), dc.Host("K"), dc.Host("D")]
+    hosts = [dc.Host("S", 27 * MB * times), dc.Host("K"), dc.Host("D")]
     links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate), dc.Link("S", "D", 0.2 * MB)]
-    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 30.0, 3000.0])
+    periods_s = [0.0, 30.0 * times, 3000.0 * times]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=periods_s)
     files = {"S": Files(("a",), np.array([problem.total_bytes]), ("",))}
     templates = read_templates(URLS, [], problem.names, is_url=True)
     found = export(problem, dc.coordinated(problem, **options), files, "curl", templates)
@@ -95,8 +96,8 @@ def with_margin(provoke, **options):
 
 def as_told():
     """Run the command that is named, and write the scripts of its plan."""
-    with in_new_folder(w_toml=WINDOW, f_csv="host,path,bytes\nS,a,27000000\n"):
-        call("plan w.toml --deadline 60 -o s.json")
+    with in_new_folder(w_toml=WINDOW, f_csv="host,path,bytes\nS,a,270000000\n"):
+        call("plan w.toml --deadline 600 -o s.json")
         (command,) = re.findall(
             r"plan so that scripts keep it: datacollect (.*)", told(lambda: call(SCRIPTS))
         )
@@ -106,9 +107,9 @@ def as_told():
 
 WINDOW = """
 destination = "D"
-periods_s = [0, 30, 3000]
+periods_s = [0, 300, 30000]
 [hosts]
-S = {backlog_bytes = 27_000_000}
+S = {backlog_bytes = 270_000_000}
 K = {}
 D = {}
 [[links]]
@@ -258,8 +259,8 @@ EXAMPLES = [
     ),
     Example(
         "plan with --margin '{}', which ends so much earlier, or allow more time",
-        lambda: full_window(deadline_s=60.0),
-        with_margin(lambda: full_window(deadline_s=60.0), deadline_s=60.0),
+        lambda: full_window(10, deadline_s=600.0),
+        with_margin(lambda: full_window(10, deadline_s=600.0), times=10, deadline_s=600.0),
     ),
     Example(
         "plan with --margin '{}' if that is too late.",
@@ -269,10 +270,10 @@ EXAMPLES = [
     Example(
         "plan so that scripts keep it: {command}",
         in_folder(
-            "plan w.toml --deadline 60 -o s.json",
+            "plan w.toml --deadline 600 -o s.json",
             SCRIPTS,
             w_toml=WINDOW,
-            f_csv="host,path,bytes\nS,a,27000000\n",
+            f_csv="host,path,bytes\nS,a,270000000\n",
         ),
         as_told,
     ),

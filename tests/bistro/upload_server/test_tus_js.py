@@ -131,7 +131,7 @@ def test_upload_is_terminated_by_its_owner_alone(tmp_path, event, tus_js):
 
 def test_expired_upload_begins_again(tmp_path, event, tus_js):
     data = data_of(3)
-    with running_bistro(tmp_path, expire_s=1.0) as (client, _):
+    with running_bistro(tmp_path, expire_s=3.0) as (client, _):
         port = client.address[1]
         left = push(tus_js, port, event, data, chunk_bytes=500_000, stop_at=1)
         path = left["url"][left["url"].index("/tus/") :]

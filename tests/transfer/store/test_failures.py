@@ -62,7 +62,7 @@ class FailingFile(apsw.VFSFile):
 
 
 ERRORS = {
-    "full": (apsw.FullError("full"), "no room is left on its disk", "make room"),
+    "full": (apsw.FullError("full"), "its disk is full", "make room"),
     "failing": (
         apsw.IOError("disk I/O error"),
         "disk I/O error|no room",

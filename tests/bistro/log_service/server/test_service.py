@@ -449,7 +449,7 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         service = world.start()
         os.kill(children_of(service.process.pid)[0], signal.SIGKILL)
         assert world.waited(service) == 3
-        assert "ended by itself" in service.said()
+        assert "stopped unexpectedly" in service.said()
 
 
 @pytest.mark.slow
