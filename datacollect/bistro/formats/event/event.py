@@ -100,7 +100,7 @@ class Event:
         Where the draft that would count never came: ``"another"`` of the person's counts, or
         ``"none"``.
     content : str
-        Of `datacollect.bistro.formats.log.content.CONTENT_FORMATS`: what headers name.
+        One of ``CONTENT_FORMATS`` of ``formats.log.content``: how files are committed to.
     alone : bool
         Whether who keeps the event is its only witness.
     ended_verdicts : tuple of EndedLog
