@@ -107,6 +107,7 @@ def test_scenarios_are_at_least_one(two_hosts, scenarios, seed):
 # Intervals ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_intervals_have_their_bandwidth_in_the_middle_and_their_ends_at_5_and_95_percent():
     """3 to 12 around 6 bytes/s: 20 s at the lowest, 10 s in the middle, 5 s at the highest."""
     tree = {

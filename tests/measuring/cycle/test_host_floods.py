@@ -73,6 +73,7 @@ def test_a_source_that_does_more_is_shown_to(tmp_path, lines):
     assert plan.makespan_s == pytest.approx(16 * GB / (140 * MBIT), rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_line_is_told_from_a_wire_of_two_links_by_a_third(tmp_path, lines):
     """S has 40 Mbit/s to D, K, and L: all three by its line, or the first two over one wire."""
     names, backlog = ["D", "S", "K", "L"], {"S": 6 * GB}
@@ -106,6 +107,7 @@ def test_a_wire_of_a_private_network_is_found_by_floods_alone(tmp_path, lines):
     assert of_wire in [sorted(row["links"]) for row in found.tree["shared"]]
 
 
+@pytest.mark.slow
 def test_a_fast_link_that_shares_a_wire_with_a_slow_one_is_found(tmp_path, lines):
     """S2 with 50 and S3 with 16 Mbit/s have 48 together into D. Fair shares leave S3 all it had.
 

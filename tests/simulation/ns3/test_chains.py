@@ -50,6 +50,7 @@ def test_a_chain_takes_one_hop_s_time_and_every_byte_arrives_once():
     assert there == pytest.approx([5 * MB * ON_THE_WIRE] * 2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_it_agrees_with_the_fluid_engine_where_nobody_loses_packets():
     """Three hops, one of them beside a connection with as large a window: half of the wire each."""
     network = tree(["SR", "RQ", "QD"])

@@ -252,6 +252,7 @@ def test_every_variant_of_tcp_collects_each_byte_once(variant):
     assert run.storage[run.storage["host"] == "D"]["others_bytes"].iloc[-1] == MB
 
 
+@pytest.mark.slow
 def test_variants_differ_in_what_they_do():
     """Losses and waits tell most of them apart, on as small a transfer as this."""
     runs = [relayed_with(variant) for variant in VARIANTS]
