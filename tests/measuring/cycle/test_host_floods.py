@@ -124,6 +124,7 @@ def test_a_fast_link_that_shares_a_wire_with_a_slow_one_is_found(tmp_path, lines
     assert wire["bandwidth_bytes_per_s"] == pytest.approx(48 * MBIT, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_line_of_the_destination_stays_its_limit(tmp_path, lines):
     """Four sources of 40 Mbit/s into a line of 100: two of them together get all of theirs."""
     names = ["D", "S1", "S2", "S3", "S4"]
