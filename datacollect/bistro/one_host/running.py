@@ -101,9 +101,9 @@ def watched(
 def _renew(places: Places, front: Server, say: Callable[[str], None]) -> None:
     try:
         renew_by_certbot(places)
-    except ProblemError as error:
+        front.tell(signal.SIGHUP)
+    except Exception as error:  # noqa: BLE001 - said; it is tried again in half a day
         say(f"the certificate is not renewed: {error}")
-    front.tell(signal.SIGHUP)
 
 
 @contextmanager

@@ -63,8 +63,10 @@ class Stamping:
         """Stamp the log, if it has grown since; what fails is tried again the next time."""
         try:
             answer = self._service.get("/checkpoint", MOST_CHECKPOINT_BYTES)
-            if answer.status != 200:
+            if answer.status == 404:  # nothing has been logged so far
                 return
+            if answer.status != 200:
+                raise TransferError(f"the service answers {answer.status} for its checkpoint")
             signed = SignedCheckpoint.parse(answer.body)
             if signed.checkpoint.size <= self._size:
                 return
@@ -72,7 +74,7 @@ class Stamping:
             if len(stamp.tokens) >= AUTHORITIES_NEEDED:
                 _append(self._file, stamp.line)
                 self._size = signed.checkpoint.size
-        except (DatacollectError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - said; the next minute it is tried again
             self._say_once(f"the log is not stamped: {error}")
 
     def _stamped(self, signed: SignedCheckpoint) -> Stamp:

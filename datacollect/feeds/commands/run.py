@@ -12,7 +12,6 @@ from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit_json, emit_table, note
 from datacollect.commands.following import Page
 from datacollect.commands.options import Json
-from datacollect.errors import DatacollectError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +66,7 @@ def _run_all(runs: Sequence[FeedRun]) -> None:
     def run(each: FeedRun) -> None:
         try:
             each.run()
-        except (DatacollectError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - raised once all have ended
             failures.append(error)
 
     threads = [threading.Thread(target=run, args=(each,), daemon=True) for each in runs]

@@ -289,6 +289,17 @@ class FeedSession:
             taking.keep(*taking.snapshot(), telling=False)
 
     def _keep(self, taking: Taking | UdpTaking) -> None:
+        """Sync what has come, until the connection ends; what fails ends it."""
+        try:
+            self._keep_on(taking)
+        except (OSError, StoreError) as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001 - nothing that was not synced is told
+            self._failure = StoreError(f"{type(error).__name__}: {error}")
+        if self._failure is not None:
+            self.cut_reading()
+
+    def _keep_on(self, taking: Taking | UdpTaking) -> None:
         """Sync what has come, again and again, and tell the sender."""
         told_s = time.monotonic()
         while not self._is_over:
@@ -297,20 +308,10 @@ class FeedSession:
             with self._lock:
                 if self._is_over or not taking.has_news:
                     continue
-                try:
-                    snapshot = taking.snapshot()
-                except (OSError, StoreError) as error:
-                    self._failure = error
-                    self.cut_reading()
-                    return
+                snapshot = taking.snapshot()
             now_s = time.monotonic()
             telling = now_s - told_s >= TELL_EVERY_S
-            try:
-                line = taking.keep(*snapshot, telling=telling)
-            except OSError as error:
-                self._failure = error
-                self.cut_reading()
-                return
+            line = taking.keep(*snapshot, telling=telling)
             told_s = now_s if telling else told_s
             with suppress(OSError):  # who reads finds out
                 self._send(line)

@@ -456,11 +456,17 @@ class UdpFeed:
                     wait_s = min(2 * wait_s, MOST_RETRY_S)
                     if self._is_over.wait(wait_s):
                         return
-        except (DatacollectError, OSError) as error:
-            self._failure = error
+        except Exception as error:  # noqa: BLE001 - whoever writes is told, whatever it is
+            self._fail(error)
         finally:
             self._is_over.set()
             self._made.set()
+
+    def _fail(self, error: Exception) -> None:
+        """Have the feed end for this; what came before it counts."""
+        if not isinstance(error, DatacollectError | OSError):
+            error = TransferError(f"{self.file.name}: {type(error).__name__}: {error}")
+        self._failure = self._failure or error
 
     def _say(self, error: TransferError) -> None:
         """Tell why there is no connection: what is made now is lost."""
@@ -537,16 +543,23 @@ class UdpFeed:
     # The thread that sends -------------------------------------------------------------------
 
     def _send_all(self) -> None:
-        with before_others():
-            while not self._is_over.is_set():
-                wait_s = self._send()
-                if wait_s is None:
-                    self._is_idle = True
-                    self._made.wait(IDLE_S)
-                    self._made.clear()
-                    self._is_idle = False
-                elif wait_s > 0:
-                    time.sleep(wait_s)
+        try:
+            with before_others():
+                self._send_until_over()
+        except Exception as error:  # noqa: BLE001 - whoever writes is told, whatever it is
+            self._fail(error)
+            self._is_over.set()
+
+    def _send_until_over(self) -> None:
+        while not self._is_over.is_set():
+            wait_s = self._send()
+            if wait_s is None:
+                self._is_idle = True
+                self._made.wait(IDLE_S)
+                self._made.clear()
+                self._is_idle = False
+            elif wait_s > 0:
+                time.sleep(wait_s)
 
     def _send(self) -> float | None:
         """Send what may leave; return how long to wait then, None: until something is made."""

@@ -132,3 +132,22 @@ def test_file_that_is_none_is_refused_with_its_line():
         read_stamps(b"{}\n")
     # The end of a file that is just being written is left out.
     assert read_stamps(b"{") == []
+
+
+def test_whatever_keeps_a_log_from_being_stamped_is_said_once(tmp_path):
+    said, answers = [], iter([Answer(404, b""), Answer(503, b""), RuntimeError("surprise")])
+
+    def get(*_):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    service = SimpleNamespace(get=get)
+    stamping = Stamping(event_of(), tmp_path / "stamps.jsonl", said.append, service)
+    for _ in range(3):
+        stamping.look()
+    assert said == [
+        "the log is not stamped: the service answers 503 for its checkpoint",
+        "the log is not stamped: surprise",
+    ]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from datacollect.errors import RefusedError
+from datacollect.errors import RefusedError, StoreError
 from datacollect.feeds.formats.frames import Hello
 from datacollect.feeds.receiver.service import FeedSession
 
@@ -41,3 +41,25 @@ def test_nothing_is_said_behind_half_a_line() -> None:
         there.settimeout(2)
         while there.recv(1_000_000):
             pass
+
+
+def test_a_thread_that_syncs_and_fails_in_an_unforeseen_way_ends_the_connection() -> None:
+    """Else the feed went on, and nothing of it were ever acknowledged."""
+
+    def surprising() -> None:
+        raise RuntimeError("surprise")
+
+    taking = SimpleNamespace(
+        is_whole=False,
+        has_news=True,
+        take=lambda *_: b"",
+        snapshot=surprising,
+        stop=lambda: None,
+    )
+    here, there = socket.socketpair()
+    with here, there:
+        session = FeedSession(SimpleNamespace(), here, "u")
+        there.sendall(b"x")
+        there.settimeout(10)
+        with pytest.raises(StoreError, match="RuntimeError: surprise"):
+            session._take(taking, b"x")

@@ -205,3 +205,19 @@ def test_a_path_that_loses_half_is_an_alarm_and_ends_the_feed(tmp_path: Path, mo
         assert out.alarm is not None
         assert out.not_sent["by_guard"] > 0
     assert any("the path loses more than most_loss" in line for line in told)
+
+
+@pytest.mark.parametrize("thread", ["hear", "send"])
+def test_a_thread_that_fails_in_an_unforeseen_way_ends_the_feed_and_says_why(
+    tmp_path: Path, monkeypatch, thread: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError("surprise")
+
+    with sending(tmp_path) as (out, _):
+        monkeypatch.setattr(out, {"hear": "_take", "send": "_send"}[thread], failing)
+        with pytest.raises(FeedStopped, match="RuntimeError: surprise"):
+            write_paced(out, made_bytes(5000 * SIZE))
+        with pytest.raises(FeedStopped, match="RuntimeError: surprise"):
+            out.close()
+    assert not (tmp_path / "feeds/scan7").exists()
