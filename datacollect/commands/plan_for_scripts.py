@@ -39,6 +39,9 @@ MOST_TRIES = 5
 NEAR = 0.005
 
 
+NONE_HOLDS = "no plan was found whose scripts keep it; allow more time"
+
+
 def remedy_that_holds(
     problem: Problem,
     schedule: Schedule,
@@ -46,7 +49,7 @@ def remedy_that_holds(
     write: Callable[[Problem, Schedule], object],
     files: tuple[str, str],
 ) -> str | None:
-    """Return the command that plans so that scripts keep it; None where no such plan is found.
+    """Return what to do so that scripts keep a plan, tried; None where nothing can be tried.
 
     Parameters
     ----------
@@ -60,9 +63,6 @@ def remedy_that_holds(
     files : (str, str)
         The problem's, and the plan's.
     """
-    from datacollect.methods.choice import plan
-    from datacollect.methods.finishing.recurring import planned_to_the_end
-
     options = _asked(schedule)
     if options is None:
         return None
@@ -71,21 +71,28 @@ def remedy_that_holds(
         if not tries:
             break
         options = tries.pop(0)
-        asked = options
         try:
-            listed, found = planned_to_the_end(
-                problem,
-                lambda given, asked=asked: plan(given, asked),  # type: ignore[misc]
-                lambda each: max(each.makespan_s, each.deadline_s or 0.0),
-            )
-            write(listed, found)
+            write(*_planned(problem, options))
         except RefusedScripts as error:
             tries = _more_careful(options, error)
         except (InfeasibleError, ProblemError, SolverError):
             continue  # with a shorter margin there may be a plan
         else:
-            return shlex.join(_command(problem, options, files))
-    return None
+            command = shlex.join(_command(problem, options, files))
+            return f"plan so that scripts keep it: {command}"
+    return NONE_HOLDS
+
+
+def _planned(problem: Problem, options: CoordinatedOptions) -> tuple[Problem, Schedule]:
+    """Return a plan, and the problem as far as its hours had to be listed for it."""
+    from datacollect.methods.choice import plan
+    from datacollect.methods.finishing.recurring import planned_to_the_end
+
+    return planned_to_the_end(
+        problem,
+        lambda listed: plan(listed, options),
+        lambda found: max(found.makespan_s, found.deadline_s or 0.0),
+    )
 
 
 def needs_of_scripts(problem: Problem, schedule: Schedule) -> list[str]:

@@ -200,10 +200,9 @@ def _written_or_refused(
         with working("looking for a plan that scripts can keep"):
             from datacollect.commands.plan_for_scripts import remedy_that_holds
 
-            command = remedy_that_holds(problem, schedule, refused, scripts, files)
-        if command is None:
+            remedy = remedy_that_holds(problem, schedule, refused, scripts, files)
+        if remedy is None:
             raise
-        remedy = f"plan so that scripts keep it: {command}"
         raise InfeasibleError(f"{refused.what}; {remedy}", refused.hosts) from None
 
 

@@ -125,6 +125,11 @@ from = "S"
 to = "D"
 bandwidth_bytes_per_s = 0.2e6
 """
+# A tenth of it: no margin is short enough for its deadline, and long enough for requests.
+SMALL = {
+    "w_toml": WINDOW.replace("[0, 300, 30000]", "[0, 30, 3000]").replace("270_", "27_"),
+    "f_csv": "host,path,bytes\nS,a,27000000\n",
+}
 SCRIPTS = f"pulls w.toml s.json --as curl --manifest f.csv -o out {WEB}"
 
 
@@ -276,6 +281,11 @@ EXAMPLES = [
             f_csv="host,path,bytes\nS,a,270000000\n",
         ),
         as_told,
+    ),
+    Example(
+        "no plan was found whose scripts keep it; allow more time",
+        in_folder("plan w.toml --deadline 60 -o s.json", SCRIPTS, **SMALL),
+        in_folder("plan w.toml --deadline 200 -o s.json", SCRIPTS, **SMALL),
     ),
     Example(
         "is for --as {}; {}",
