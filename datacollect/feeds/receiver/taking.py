@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.frames import Welcome
 from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore, Reply, Write
+from datacollect.feeds.receiver.keeping import Keeping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from datacollect.feeds.receiver.kept_feed import KeptFeed
 
 
-class Taking:
+class Taking(Keeping):
     """Takes a feed; what its methods raise ends the connection, and this with it.
 
     All but `keep` are for one thread at a time; `keep` may go on in another one.
@@ -29,11 +28,6 @@ class Taking:
     clock : SteadyClock
     require_room : callable
         Gets how many bytes are about to be written; raises where there is no room.
-
-    Attributes
-    ----------
-    is_whole : bool
-        Whether the feed has ended, and its file has its name.
     """
 
     def __init__(
@@ -43,11 +37,9 @@ class Taking:
         clock: SteadyClock,
         require_room: Callable[[int], None],
     ) -> None:
-        self._kept, self._clock, self._require_room = kept, clock, require_room
-        self.is_whole = kept.report.ended is not None
-        self._written = kept.report.next
+        super().__init__(kept)
+        self._clock, self._require_room = clock, require_room
         self._core = ReceiverCore(kept.report, hello, clock)
-        self._keeping = threading.Lock()
         # Whether the core has taken what was not written: nothing of what it knows is kept then.
         self._is_broken = False
 
@@ -100,9 +92,7 @@ class Taking:
             elif isinstance(action, Reply):
                 replies += action.line
             elif isinstance(action, Finish):
-                with self._keeping:
-                    self._kept.finish(action.n_bytes, ended)
-                    self.is_whole = True
+                self._finish_file(action.n_bytes, ended)
                 replies += self._ended()
         return replies
 
@@ -111,23 +101,5 @@ class Taking:
         report = self._core.report
         return report.next, report.to_dict()
 
-    def keep(self, number: int, tree: dict[str, object], *, telling: bool) -> bytes:
-        """Have all of a snapshot on the disk; return what the sender is told of that.
-
-        Raises
-        ------
-        OSError
-        """
-        with self._keeping:
-            if self.is_whole:  # by now, and its report is the last
-                return b""
-            self._kept.keep(tree)
-            self._written = number
-        told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
-        return frames.line_of({"written": number, **({"report": told} if telling else {})})
-
     def stop(self) -> None:
         """The connection has ended."""
-
-    def _ended(self) -> bytes:
-        return frames.line_of({"ended": self._core.report.to_dict()})

@@ -12,6 +12,7 @@ from datacollect.feeds.formats.frames import FrameError, Frames, Welcome
 from datacollect.feeds.formats.packets import raw_nonce
 from datacollect.feeds.formats.udp_settings import require_datagram
 from datacollect.feeds.receiver.core import Finish, Hole, Reply, Write
+from datacollect.feeds.receiver.keeping import Keeping
 from datacollect.feeds.receiver.kept_feed import HOLES_BYTES, kept_bytes
 from datacollect.feeds.receiver.udp_core import UdpReceiverCore, udp_values
 from datacollect.feeds.receiver.udp_packets import PacketThreads
@@ -61,7 +62,7 @@ def require_udp(hello: Hello, limits: UdpLimits) -> None:
     require_datagram(hello.message_bytes)
 
 
-class UdpTaking:
+class UdpTaking(Keeping):
     """Takes a feed; what its methods raise ends the connection, and this with it.
 
     `take` is for one thread; `keep` for another.
@@ -76,11 +77,6 @@ class UdpTaking:
         Gets how many bytes are about to be written; raises where there is no room.
     tell : callable
         Sends a line; from any thread. What it raises ends the reports.
-
-    Attributes
-    ----------
-    is_whole : bool
-        Whether the feed has ended, and its file has its name.
     """
 
     def __init__(
@@ -92,20 +88,18 @@ class UdpTaking:
         require_room: Callable[[int], None],
         tell: Callable[[bytes], None],
     ) -> None:
-        self._kept, self._hello, self._clock, self._limits = kept, hello, clock, limits
+        super().__init__(kept)
+        self._hello, self._clock, self._limits = hello, clock, limits
         self._require_room, self._tell = require_room, tell
-        self.is_whole = kept.report.ended is not None
         self._frames = Frames(hello.message_bytes)
         self._lock = threading.Lock()
         self._core: UdpReceiverCore | None = None
         self._threads: PacketThreads | None = None
         self._reporter: threading.Thread | None = None
         self._is_over = threading.Event()
-        self._written = kept.report.next
         self._fill, self._keeps = "", True
         # How far the file reaches.
         self._end_bytes = 0
-        self._keeping = threading.Lock()
 
     @property
     def has_news(self) -> bool:
@@ -162,21 +156,6 @@ class UdpTaking:
         self._write_out(holes)
         tree[HOLES_BYTES] = self._kept.report.more.get(HOLES_BYTES, 0)
         return number, tree
-
-    def keep(self, number: int, tree: dict[str, object], *, telling: bool) -> bytes:
-        """Have all of a snapshot on the disk; return what the sender is told of that.
-
-        Raises
-        ------
-        OSError
-        """
-        with self._keeping:
-            if self.is_whole:  # by now, and its report is the last
-                return b""
-            self._kept.keep(tree)
-            self._written = number
-        told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
-        return frames.line_of({"written": number, **({"report": told} if telling else {})})
 
     def stop(self) -> None:
         """Receive no more; what has not come by now is missing."""
@@ -264,11 +243,9 @@ class UdpTaking:
         holes = core.holes()
         core.decide()
         self._write_out(holes)
-        with self._keeping:
-            n_bytes = n_bytes if self._keeps else 0
-            self._reach(n_bytes)
-            self._kept.finish(n_bytes, ended)
-            self.is_whole = True
+        n_bytes = n_bytes if self._keeps else 0
+        self._reach(n_bytes)
+        self._finish_file(n_bytes, ended)
 
     def _stop(self) -> None:
         self._is_over.set()
@@ -295,6 +272,3 @@ class UdpTaking:
                 return
             if failure is not None:
                 return
-
-    def _ended(self) -> bytes:
-        return frames.line_of({"ended": self._kept.report.to_dict()})
