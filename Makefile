@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated simulated-feeds misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -124,10 +124,11 @@ attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats 
 # How many of each: make simulated SCHEDULES=100.
 SCHEDULES ?= 10000
 
-simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools; an hour
+simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools, feeds; an hour
 	for of in pulls web agents spools; do \
 	    $(BIN)/python tests/simulated/many.py --of $$of --count $(SCHEDULES) || exit; \
 	done
+	$(BIN)/python tests/feeds/many_worlds.py $(SCHEDULES)
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=
@@ -144,9 +145,6 @@ EXPLORE_FOLDER ?= explore
 explore: $(VENV)/.installed-test ## random cases of all families, other ones each time; hours, goes on
 	nice $(BIN)/python tests/explore/run.py --folder $(EXPLORE_FOLDER) $(EXPLORE) \
 	    --table docs/exploring_table.md
-
-simulated-feeds: $(VENV)/.installed-test ## 10 000 feeds in a world where their ends are killed and disks are full
-	nice $(BIN)/python tests/feeds/many_worlds.py 10000
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))
