@@ -135,7 +135,7 @@ def test_the_line_of_the_destination_stays_its_limit(tmp_path, lines):
     assert not any(["S1", "D"] in row["links"] for row in found.tree.get("shared", []))
 
 
-@pytest.mark.parametrize("n", [3, 4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 8))])
 def test_floods_of_hosts_take_at_most_a_part_of_a_cycle(tmp_path, lines, n):
     """Whatever lines are: 30 % of the bytes of all other tests."""
     names = ["D", *(f"S{i}" for i in range(1, n))]
