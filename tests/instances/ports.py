@@ -19,6 +19,10 @@ def free_port() -> int:
         last = min(LAST, int(GIVEN_OUT.read_text().split()[0]) - 1)
     for _ in range(1000):
         port = CHANCE.randint(FIRST, last) if last > FIRST else 0
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)) as listener:
-            return int(listener.getsockname()[1])
+        # Bound, never listening: a program that another thread starts meanwhile holds a copy of
+        # this socket until its exec, and a copy that listens would keep the port taken.
+        with suppress(OSError), socket.socket() as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(("127.0.0.1", port))
+            return int(bound.getsockname()[1])
     raise AssertionError("no port is free")
