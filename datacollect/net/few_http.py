@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.net.fan_out import start_thread
+from datacollect.net.tcp_options import stop_accepting
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -97,6 +98,11 @@ class FewServer(ThreadingHTTPServer):
         self.shutdown()
         self._thread.join()
         self.server_close()
+
+    def server_close(self) -> None:
+        """Listen no more."""
+        stop_accepting(self.socket)
+        super().server_close()
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept; where files are short, not again and again at once."""

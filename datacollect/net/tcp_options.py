@@ -41,6 +41,16 @@ def reset_on_close(connection: socket.socket, *, on: bool = True) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", on, 0))
 
 
+def stop_accepting(listener: socket.socket) -> None:
+    """Have a listener accept nobody any more, by whichever copy; then close it.
+
+    A program that another thread starts holds a copy of it until its exec. Closed alone, it would go
+    on in that copy, and whoever listens there next would be told that the port is in use.
+    """
+    with suppress(OSError):  # it does not listen yet
+        listener.shutdown(socket.SHUT_RDWR)
+
+
 def loopback_pair() -> tuple[socket.socket, socket.socket]:
     """Return two ends of a connection over loopback: of TCP, which alone knows resets.
 

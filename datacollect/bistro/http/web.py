@@ -23,6 +23,7 @@ from datacollect.errors import ProblemError
 from datacollect.net.addresses import origin_of
 from datacollect.net.cross_origin import allowed, shared
 from datacollect.net.names import host_port_text
+from datacollect.net.tcp_options import stop_accepting
 from datacollect.net.tls import server_context
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class WebServer:
     async def stop(self) -> None:
         """Take no more connections; end when what is under way is answered, or soon."""
         if self._listener is not None:
+            stop_accepting(self._bound)
             self._listener.close()
             self._web.pre_shutdown()
             await self._web.shutdown(DRAIN_S)

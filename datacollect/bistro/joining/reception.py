@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.errors import DatacollectError, RefusedError
+from datacollect.net.tcp_options import stop_accepting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,6 +106,7 @@ def receiving(reception: Reception, port: int) -> Iterator[None]:
         yield
     finally:
         server.shutdown()
+        stop_accepting(server.socket)
         server.server_close()
 
 

@@ -18,7 +18,7 @@ from datacollect.files.memory import is_memory_short
 from datacollect.files.refusals import refusal_of
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
-from datacollect.net.tcp_options import set_buffers
+from datacollect.net.tcp_options import set_buffers, stop_accepting
 from datacollect.net.tls import fingerprint_of_file, server_context
 from datacollect.transfer.agent.config.certificate import make_own_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -106,6 +106,7 @@ class Agent:
             now_s = time.time()
             self._nonces = UsedNonces(config.nonces, now_s)
         except BaseException:
+            stop_accepting(listener)
             listener.close()
             raise
         self.address: tuple[str, int] = listener.getsockname()[:2]
@@ -118,6 +119,7 @@ class Agent:
         try:
             own = self._own_handlers(config, core, log)
         except BaseException:
+            stop_accepting(listener)
             listener.close()
             self._close()
             raise

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from datacollect.errors import DatacollectError, ProblemError
-from datacollect.net.tcp_options import keep_alive, reset_on_close
+from datacollect.net.tcp_options import keep_alive, reset_on_close, stop_accepting
 from datacollect.transfer.duplex.duplex import CutError, Duplex
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class TunnelListener:
             threading.Thread(target=self._serve, args=(local,), daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more: `run` returns."""
+        stop_accepting(self._listener)
         self._listener.close()
 
     def _serve(self, local: socket.socket) -> None:

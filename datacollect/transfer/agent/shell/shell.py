@@ -15,7 +15,7 @@ from datacollect.files.refusals import refusal_of
 from datacollect.net.hop_ends import hop_end
 from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
-from datacollect.net.tcp_options import keep_alive, set_buffers
+from datacollect.net.tcp_options import keep_alive, set_buffers, stop_accepting
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
 from datacollect.transfer.agent.shell.loop import READABLE, Loop
@@ -270,6 +270,7 @@ class Shell:
         """Accept nobody any more."""
         if self._listener is not None:
             self.loop.forget(self._listener.fileno())
+            stop_accepting(self._listener)
             self._listener.close()
             self._listener = None
 
