@@ -124,11 +124,14 @@ attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats 
 # How many of each: make simulated SCHEDULES=100.
 SCHEDULES ?= 10000
 
-simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools, feeds; an hour
+simulated: $(VENV)/.installed-test ## 10 000 simulated schedules each of pulls, agents with tunnels, spools, feeds, Bistro's parties; hours
 	for of in pulls web agents spools; do \
 	    $(BIN)/python tests/simulated/many.py --of $$of --count $(SCHEDULES) || exit; \
 	done
 	$(BIN)/python tests/feeds/many_worlds.py $(SCHEDULES)
+	for of in simulation collection event; do \
+	    PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_$$of.py 0 $(SCHEDULES) || exit; \
+	done
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=

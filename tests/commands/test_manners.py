@@ -16,6 +16,7 @@ import pytest
 from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 from instances.host_profiles import profile
+from instances.how_many import many
 
 from datacollect.bistro.http.signals import Told
 from datacollect.commands.main import run
@@ -456,13 +457,8 @@ def interrupted(arguments, after_s, folder):
 
 @pytest.mark.slow
 def test_ctrl_c_at_any_instant_ends_in_one_line(prepared):
-    """Three instants, from the first import to the end of planning; fifty: the slow test."""
-    at_instants(prepared, 3)
-
-
-@pytest.mark.slow
-def test_ctrl_c_at_fifty_instants_ends_in_one_line(prepared):
-    at_instants(prepared, 50)
+    """At instants from the first import to the end of planning."""
+    at_instants(prepared, many(80))
 
 
 def test_an_interruption_that_python_wraps_while_it_loads_ends_in_one_line(tmp_path):

@@ -90,7 +90,7 @@ def test_some_of_all_behaviours_by_a_script_of_curl():
 @pytest.mark.slow
 def test_many_behaviours_and_second_starts_of_pulls():
     for n, starts in enumerate(Starts):
-        assert not bad_ones(carry_out(PULL, starts, drawn(240, seed=3 + n))), starts
+        assert not bad_ones(carry_out(PULL, starts, drawn(80, seed=3 + n))), starts
 
 
 @pytest.mark.slow

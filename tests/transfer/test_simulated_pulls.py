@@ -92,14 +92,14 @@ def test_every_file_of_web_servers_comes_whole_and_once():
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(4))
 def test_every_file_comes_whole_and_once_in_many_collections(batch):
-    for seed in range(10_000 + batch, 10_000 + many(2000), 4):
+    for seed in range(10_000 + batch, 10_000 + many(1000), 4):
         carried_out(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(4))
 def test_every_file_comes_whole_and_once_in_many_small_collections(batch):
-    for seed in range(10_000 + batch, 10_000 + many(6000), 4):
+    for seed in range(10_000 + batch, 10_000 + many(3000), 4):
         carried_out(seed, is_small=True)
 
 

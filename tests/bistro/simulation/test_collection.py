@@ -11,7 +11,7 @@ import pytest
 from bistro.simulation.collection import Collection
 from bistro.simulation.collectors import LYING_BISTROS, LYING_DESTINATIONS
 from bistro.simulation.world import cheap_signatures
-from instances.how_many import some
+from instances.how_many import many
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "HoldingOther", "Contradicting")
@@ -43,13 +43,7 @@ def carried_out(first: int, count: int) -> set[str]:
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_unnoticed_and_nobody_honest_is_accused():
     """By seed 101 everything has happened once."""
-    assert carried_out(0, 150) >= HAPPENS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", some(range(0, 10_000, 1000)))
-def test_the_same_of_many_more_collections(first):
-    assert carried_out(first, 1000) >= HAPPENS
+    assert carried_out(0, many(1000)) >= HAPPENS
 
 
 if __name__ == "__main__":

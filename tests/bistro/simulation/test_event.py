@@ -13,7 +13,7 @@ from bistro.simulation.collector import LYING_COLLECTORS
 from bistro.simulation.judged_event import carried_out
 from bistro.simulation.many_events import all_carried_out
 from bistro.simulation.services import LIARS
-from instances.how_many import some
+from instances.how_many import many
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "Contradicting", "Displacing")
@@ -36,13 +36,7 @@ HAPPENS = {
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
     """Of the first 71 of these seeds one has each of what must happen."""
-    assert all_carried_out(carried_out, 150, 100) >= HAPPENS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", some(range(0, 2_000, 300)))
-def test_the_same_of_many_more_events(first):
-    assert all_carried_out(carried_out, first, 300) >= HAPPENS
+    assert all_carried_out(carried_out, 150, many(700)) >= HAPPENS
 
 
 if __name__ == "__main__":

@@ -22,13 +22,14 @@ from instances.bistros import (
     metadata,
     running_bistro,
 )
+from instances.how_many import many
 
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.transfer.pieces.room import SPARE_BYTES
 
 DATA = bytes(range(256)) * 400
-N_SMALL, N_CONNECTIONS = 10_000, 50
+N_SMALL, N_CONNECTIONS = many(20_000), 50
 LIMIT_S = 120.0
 
 
@@ -295,7 +296,7 @@ def test_full_disk_names_others_and_goes_on_once_there_is_room(event, tmp_path):
 
 
 @pytest.mark.slow
-def test_ten_thousand_small_uploads_at_once_are_all_held_in_bounded_memory(tmp_path):
+def test_thousands_of_small_uploads_at_once_are_all_held_in_bounded_memory(tmp_path):
     if not Path("/proc/self/status").exists():
         pytest.skip(NO_PROC)
     event = bistro_event(tmp_path, limits={"commitments_per_ticket": 100})

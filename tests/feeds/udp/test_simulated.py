@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from instances.how_many import many
 from simulated.udp_feeds import case
 
 
@@ -15,5 +16,5 @@ def test_what_was_made_is_received_or_listed_as_missing(tens: int) -> None:
 @pytest.mark.slow
 def test_so_it_is_in_many_schedules() -> None:
     """More of them: tests/explore/udp_feeds.py."""
-    found = {seed: wrong for seed in range(100, 250) if (wrong := case(seed))}
+    found = {seed: wrong for seed in range(100, 100 + many(500)) if (wrong := case(seed))}
     assert not found

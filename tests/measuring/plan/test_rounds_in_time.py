@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from instances.how_many import many
 from measuring.plan.cycle_simulation import CycleWorld
 
 from datacollect.measuring.plan.host_lease import Granted, HostLease
@@ -10,9 +11,8 @@ from datacollect.measuring.plan.rounds import Cycle
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hundred", range(10))
-def test_random_cycles_never_overlap_and_come_to_their_end(hundred):
-    for seed in range(100 * hundred, 100 * hundred + 100):
+def test_random_cycles_never_overlap_and_come_to_their_end():
+    for seed in range(many(2000)):
         assert CycleWorld(seed).run() == [], f"seed {seed}"
 
 

@@ -26,7 +26,7 @@ def test_all_that_is_lost_read_and_held_is_what_the_oracle_says(host):
 
 @pytest.mark.slow
 def test_random_hosts_are_what_the_oracle_says():
-    assert [fault for seed in range(2000) if (fault := case(seed))] == []
+    assert [fault for seed in range(many(2000)) if (fault := case(seed))] == []
 
 
 def test_one_more_packet_a_second_than_the_buffer_holds_is_lost_by_the_buffer():
