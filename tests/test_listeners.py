@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -69,9 +70,9 @@ def reception(_):
 def copies(port: int) -> list[socket.socket]:
     """Return copies of all sockets of this process that are bound to a port."""
     found = []
-    for number in os.listdir("/proc/self/fd"):
+    for number in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            copy = socket.socket(fileno=os.dup(int(number)))
+            copy = socket.socket(fileno=os.dup(int(number.name)))
             if copy.family == socket.AF_INET and copy.getsockname()[1] == port:
                 found.append(copy)
             else:

@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from datacollect.net.tcp_options import stop_accepting
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -37,6 +39,7 @@ class Dripping:
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
+        stop_accepting(self._listener)
         self._listener.close()
 
     def _listen(self) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from instances.agents import KEY, RunningAgent, write_agent
 
 from datacollect.net.keys import write_private_key
+from datacollect.net.tcp_options import stop_accepting
 from datacollect.net.tls import client_context, make_certificate, server_context
 from datacollect.net.tls_stream import TlsStream
 
@@ -31,8 +32,7 @@ def service(answer: Callable[[socket.socket], None]) -> Iterator[str]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
+        stop_accepting(listener)
         thread.join(5)
 
 

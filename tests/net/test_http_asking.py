@@ -12,6 +12,7 @@ import pytest
 from datacollect.errors import TransferError
 from datacollect.net.dialling import dial
 from datacollect.net.http_asking import Answer, Asker, Askers
+from datacollect.net.tcp_options import stop_accepting
 from datacollect.net.tls import web_context
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -45,6 +46,9 @@ def answering(*answers: bytes, closes: bool = True):
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/a", asked
+        # A thread that waits in `accept` would keep the port for ever.
+        stop_accepting(listener)
+        thread.join()
 
 
 def test_answer_has_status_body_and_when_to_come_again():

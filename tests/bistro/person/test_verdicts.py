@@ -27,6 +27,7 @@ from datacollect.bistro.person.verdicts import (
 )
 from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.net.http_asking import Askers
+from datacollect.net.tcp_options import stop_accepting
 from datacollect.net.tls import web_context
 
 EVENT = custody_event()
@@ -113,9 +114,12 @@ def answering(*parts: bytes, is_endless: bool = False):
                         connection.sendall(parts[-1])
                         time.sleep(0.001)
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/log"
         yield event_of(**CHANGES | {"verdicts": CHANGES["verdicts"] | {"url": url}})
+        stop_accepting(listener)
+        thread.join()
 
 
 def asked(event):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import socket
 import stat
 import threading
 import time
@@ -14,6 +13,7 @@ from contextlib import closing, contextmanager
 import pytest
 from instances.agents import running, write_agent
 from instances.measuring import OPERATOR, entry_of, measure_table, measuring, token_of
+from instances.tunnels import service
 
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.measuring.agent import handlers
@@ -169,21 +169,13 @@ def have_lease(agent):
 def stranger():
     """Yield where one listens who keeps all that comes."""
     came = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def listen():
-            while True:
-                try:
-                    connection = listener.accept()[0]
-                except OSError:
-                    return
-                with connection:
-                    connection.settimeout(5.0)
-                    came.append(connection.recv(65_536))
+    def keep(connection):
+        connection.settimeout(5.0)
+        came.append(connection.recv(65_536))
 
-        threading.Thread(target=listen, daemon=True).start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}", came
-        listener.shutdown(socket.SHUT_RDWR)
+    with service(keep) as place:
+        yield place, came
 
 
 @pytest.mark.parametrize("tool", ["tcp", "ping", "pairs"])

@@ -187,10 +187,12 @@ def test_a_thousand_silent_connections_leave_users_their_tunnels(tmp_path, place
 def test_three_hundred_half_closed_tunnels_end_by_themselves(tmp_path):
     """Their service goes on for ever, and says nothing: only time ends them."""
 
+    is_over = threading.Event()
+
     def silent(one: socket.socket) -> None:
         while one.recv(100):
             pass
-        time.sleep(60)
+        is_over.wait(60)
 
     limits = "limits = { new_per_s = 1e6 }"
     with (
@@ -211,6 +213,7 @@ def test_three_hundred_half_closed_tunnels_end_by_themselves(tmp_path):
         assert {record["why"] for record in records} == {"no data for too long"}
         # And their places are free again.
         asked(agent, pass_ticket()).wire.close()
+        is_over.set()
 
 
 def test_more_tunnels_than_the_table_allows_are_told_so(tmp_path, place):

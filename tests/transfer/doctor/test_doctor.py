@@ -7,13 +7,12 @@ import math
 import os
 import re
 import socket
-import threading
 import time
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from instances.agents import KEY, running, write_agent
+from instances.tunnels import service
 from transfer.pull.lying_agent import LyingAgent
 
 from datacollect.commands.main import run
@@ -198,51 +197,26 @@ def test_a_way_over_a_relay_is_mended_where_it_is_broken(tmp_path, lying):
 # Hostile peers -------------------------------------------------------------------------------
 
 
-@contextmanager
-def listening(serve):
-    """Serve each connection by a function, without TLS."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def accept():
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listener.getsockname()[1]
-        socket.socket.shutdown(listener, socket.SHUT_RDWR)
-
-
 def silent(connection):
-    time.sleep(5)
-    connection.close()
+    connection.settimeout(5)
+    while connection.recv(65536):
+        pass
 
 
 def dripping(connection):
-    with closing(connection):
-        for _ in range(100):
-            try:
-                connection.sendall(b"\x16")
-            except OSError:
-                return
-            time.sleep(0.05)
+    for _ in range(100):
+        connection.sendall(b"\x16")
+        time.sleep(0.05)
 
 
 def chattering(connection):
-    with closing(connection):
-        try:
-            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n\x1b[31m" * 1000)
-        except OSError:
-            return
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n\x1b[31m" * 1000)
 
 
 @pytest.mark.parametrize("serve", [silent, dripping, chattering])
 def test_who_is_no_agent_is_named_in_time(tmp_path, serve, soon):
-    with listening(serve) as port:
-        entry = {"url": f"https://127.0.0.1:{port}", "fingerprint": f"sha256:{'ab' * 32}"}
+    with service(serve) as place:
+        entry = {"url": f"https://{place}", "fingerprint": f"sha256:{'ab' * 32}"}
         tree = collection_of(tmp_path, agents={"S1": entry})
         findings = found(tmp_path, tree)
     assert stops(findings) == [("fingerprints", "certificate of S1")]
