@@ -218,6 +218,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Marks that files have to name for a test to have them; others come with a fixture.
+WRITTEN_MARKS = ("slow", "root")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that do not name the only mark asked for: to import all takes long."""
+    mark = config.getoption("markexpr")
+    if mark not in WRITTEN_MARKS or collection_path.suffix != ".py":
+        return None
+    return f"mark.{mark}" not in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(
     file_path: Path,
