@@ -180,15 +180,9 @@ ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
 @pytest.mark.slow
-@given(problem=problems(ONE_HOP, large=True))
-def test_direct_gains_are_those_of_an_independent_program(problem):
-    judge_gains(problem)
-
-
-@pytest.mark.slow
 @settings(max_examples=many(600))
 @given(problem=problems(ONE_HOP, 5, large=True))
-def test_many_direct_gains_are_those_of_an_independent_program(problem):
+def test_direct_gains_are_those_of_an_independent_program(problem):
     judge_gains(problem)
 
 

@@ -12,7 +12,7 @@ from judges.slots import judged
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(10))
 def test_everything_arrives_in_many_schedules_of_kills(tmp_path, batch):
-    for seed in range(batch, many(200), 10):
+    for seed in range(batch, many(100), 10):
         folder = tmp_path / str(seed)
         folder.mkdir()
         world = Loopback(

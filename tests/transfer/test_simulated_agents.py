@@ -25,16 +25,15 @@ def test_what_once_failed(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1100, 50))
-def test_only_good_tickets_count_each_as_often_as_it_says(first):
-    did = Counter()
-    for seed in range(first, first + 50):
+def test_only_good_tickets_count_each_as_often_as_it_says():
+    did, n_agents = Counter(), many(1000)
+    for seed in range(1000, 1000 + n_agents):
         agent = SimulatedAgent(seed)
         agent.run()
         did += agent.did
     what_happens = ("relayed", "served", "bodies", "restarts", "tunnels")
-    assert min(did[what] for what in what_happens) >= 40, did
-    assert did["refused"] >= 600
+    assert min(did[what] for what in what_happens) >= n_agents / 2, did
+    assert did["refused"] >= 10 * n_agents
 
 
 @pytest.mark.slow
@@ -46,13 +45,6 @@ def test_only_good_tickets_count_among_few_clients():
         agent.run(FEW_STEPS)
         did += agent.did
     assert min(did[what] for what in ("relayed", "served", "bodies", "restarts")) >= 40, did
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", range(4))
-def test_only_good_tickets_count_among_many_clients(batch):
-    for seed in range(10_000 + batch, 10_000 + many(2000), 4):
-        SimulatedAgent(seed).run()
 
 
 class ManyClients(RuleBasedStateMachine):

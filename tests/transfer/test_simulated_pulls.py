@@ -56,9 +56,10 @@ def test_what_once_failed_of_servers(seed):
 @pytest.mark.slow
 def test_every_file_comes_whole_and_once_whatever_happens():
     """Each seed is a collection; of five about three lose their power at least once."""
-    pulls = [carried_out(seed) for seed in range(1000, 1025)]
-    assert sum(pull.n_power_losses for pull in pulls) >= 5, "power is hardly ever lost"
-    assert sum(pull.n_recorded for pull in pulls) >= 400, "hardly anything moves"
+    pulls = [carried_out(seed) for seed in range(1000, 1000 + many(1000))]
+    n_lost = sum(pull.n_power_losses for pull in pulls)
+    assert n_lost >= len(pulls) / 5, "power is hardly ever lost"
+    assert sum(pull.n_recorded for pull in pulls) >= 12 * len(pulls), "hardly anything moves"
 
 
 @pytest.mark.slow
@@ -73,12 +74,12 @@ def test_clocks_are_set_and_first_bytes_are_late_and_all_comes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [1000, 1050])
-def test_every_file_comes_whole_and_once_where_there_are_few(first):
+def test_every_file_comes_whole_and_once_where_there_are_few():
     """Few files of few pieces, in many more collections."""
-    pulls = [carried_out(seed, is_small=True) for seed in range(first, first + 50)]
-    assert sum(pull.n_power_losses for pull in pulls) >= 20, "power is hardly ever lost"
-    assert sum(pull.n_recorded for pull in pulls) >= 100, "hardly anything moves"
+    pulls = [carried_out(seed, is_small=True) for seed in range(1000, 1000 + many(3000))]
+    n_lost = sum(pull.n_power_losses for pull in pulls)
+    assert n_lost >= len(pulls) / 3, "power is hardly ever lost"
+    assert sum(pull.n_recorded for pull in pulls) >= 1.5 * len(pulls), "hardly anything moves"
 
 
 @pytest.mark.slow
@@ -87,20 +88,6 @@ def test_every_file_of_web_servers_comes_whole_and_once():
     pulls = [carried_out(seed, web=True) for seed in range(2000, 2020)]
     assert sum(pull.n_power_losses for pull in pulls) >= 5, "power is hardly ever lost"
     assert sum(pull.n_recorded for pull in pulls) >= 200, "hardly anything moves"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", range(4))
-def test_every_file_comes_whole_and_once_in_many_collections(batch):
-    for seed in range(10_000 + batch, 10_000 + many(1000), 4):
-        carried_out(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", range(4))
-def test_every_file_comes_whole_and_once_in_many_small_collections(batch):
-    for seed in range(10_000 + batch, 10_000 + many(3000), 4):
-        carried_out(seed, is_small=True)
 
 
 def test_a_seed_says_all_that_happens():

@@ -46,13 +46,8 @@ def agree(seeds):
 
 
 @pytest.mark.slow
-def test_the_library_and_the_contract_agree_on_mutated_schedules():
-    agree(range(300))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seeds", MANY_SEEDS, ids=lambda seeds: f"{seeds.start}-{seeds.stop}")
-def test_they_agree_on_many_mutated_schedules(seeds):
+def test_the_library_and_the_contract_agree_on_mutated_schedules(seeds):
     agree(seeds[: many(len(seeds))])
 
 
