@@ -11,11 +11,10 @@ import sys
 import tarfile
 import tomllib
 import venv
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import NO_NS3, REPOSITORY
+from conftest import REPOSITORY
 from instances.command_line import output_of
 from instances.made_sweeps import SMALL, gains, write_sweep
 from judges.imports import FOLDERS
@@ -150,12 +149,3 @@ def test_a_report_of_the_paper_s_sweep_has_its_tables_and_names_what_judges_it(
     hook = REPOSITORY / "experiments" / "paper"
     told = call("datacollect", "report", "figure3", "--verdicts", hook)
     assert "C1     direct" in told
-
-
-@pytest.mark.slow
-def test_ns3_runs_from_an_empty_folder(call):
-    if find_spec("ns3") is None:
-        pytest.skip(NO_NS3)
-    call("datacollect", "example", "scenario_small")
-    answer = call("datacollect", "simulate", "scenario_small.toml", "--engine", "ns3", "--json")
-    assert json.loads(answer)["complete"]

@@ -213,6 +213,7 @@ def test_a_command_of_another_package_runs(beacon, call):
     assert "Say the word of an agent." in call("beacon", "--help")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_a_table_of_an_agent_s_file_is_answered_for(beacon):
     handlers = handlers_of("beacon").start(AgentConfig.from_file(beacon), print).handlers

@@ -99,6 +99,7 @@ def test_whoever_hears_that_it_is_ready_may_send_signals(tmp_path):
     assert [json.loads(line)["what"] for line in said] == ["collectors", "ending"]
 
 
+@pytest.mark.slow
 def test_sighup_withdraws_keys(tmp_path):
     path = write_agent(tmp_path, "S1", serve="data")
     with started(path, "--json") as (process, line), session_at(line) as session:
@@ -115,6 +116,7 @@ def test_sighup_withdraws_keys(tmp_path):
         assert records(path, "collectors")[0]["n"] == 0
 
 
+@pytest.mark.slow
 def test_its_own_files_are_its_owners(tmp_path):
     path = write_agent(tmp_path, "S1", serve="data")
     with started(path, "--json") as (_, line):
@@ -123,6 +125,7 @@ def test_its_own_files_are_its_owners(tmp_path):
     assert modes["S1.key.pem"] == modes["S1.nonces"] == 0o600
 
 
+@pytest.mark.slow
 def test_a_second_agent_with_the_same_file_is_refused(tmp_path, capsys):
     path = write_agent(tmp_path, "S1", serve="data")
     with started(path, "--json") as (_, line):
@@ -131,6 +134,7 @@ def test_a_second_agent_with_the_same_file_is_refused(tmp_path, capsys):
         assert "is running already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(tmp_path, capsys):
     path = write_agent(tmp_path, "S1", serve="data")
     other = write_agent(tmp_path, "S2", serve="data")

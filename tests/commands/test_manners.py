@@ -507,6 +507,7 @@ def at_instants(folder, n):
 # Completion ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands(shell, here):
     environment = os.environ | {

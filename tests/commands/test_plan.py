@@ -95,6 +95,7 @@ def test_plan_says_what_it_costs_where_links_have_prices(here, call):
     assert "money" not in strict_json(out)
 
 
+@pytest.mark.slow
 def test_plan_reads_standard_input(here):
     done = start("plan", "-", "--json", input=(here / "figure1.toml").read_text())
     assert (done.returncode, done.stderr) == (0, "")

@@ -167,6 +167,7 @@ def test_the_child_imports_what_this_process_would(tmp_path, monkeypatch):
         solver.max_flow(SMALL, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_script_without_main_guard_in_any_folder(tmp_path):
     """Started from a folder whose pickle.py must not be taken for the standard module.
 

@@ -276,6 +276,7 @@ def measuring_process(hosts: str, folder: Path):
     )
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_killed_leaves_both_hosts_free(agents, tmp_path):
     """Its test had 50 s to go: no lease outlives its holder."""
     _, _, hosts = agents

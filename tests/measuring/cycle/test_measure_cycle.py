@@ -219,9 +219,8 @@ dc.measure_cycle(sys.argv[1], sys.argv[2], tools=["ping"])
 """
 
 
-@pytest.mark.parametrize(
-    "n_parts", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 11))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("n_parts", [0, 3, 11])
 def test_an_operator_killed_at_work_loses_and_doubles_nothing(tmp_path, n_parts):
     """Its leases end with its connections: the same cycle goes on at once, by the same rounds."""
     samples = tmp_path / "samples"
