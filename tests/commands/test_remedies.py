@@ -114,20 +114,6 @@ high_s_per_gib = 0.5
 PREDICT = ("host", "predict", "h.toml", "--json")
 
 REMEDIES = {
-    "a window without a round trip": Remedy(
-        (*PREDICT, "--window", "64 KiB"),
-        {"h.toml": PROFILE},
-        r"window_bytes \(--window\) and rtt_s \(--rtt\) belong together.*give both",
-        more=("--rtt", "1 s"),
-        gives=r'"bytes_per_s": 65536\.0',
-    ),
-    "more cores than there are": Remedy(
-        (*PREDICT, "--cores", "3"),
-        {"h.toml": PROFILE},
-        r"leave it out for all of them",
-        instead=PREDICT,
-        gives=r'"binds": "processor"',
-    ),
     "a rate without its unit": Remedy(
         (*PREDICT, "--nic", "10"),
         {"h.toml": PROFILE},
@@ -204,13 +190,6 @@ REMEDIES = {
         },
         gives=r'"makespan_s": 1\.0',
     ),
-    "an unknown column": Remedy(
-        ESTIMATE,
-        {"s.txt": SAMPLES.replace("from,to", "src,to")},
-        r"say what it is with --column 'src'=NAME",
-        more=("--column", "src=from"),
-        gives=RATE,
-    ),
     "a column without a name": Remedy(
         ESTIMATE,
         {"s.txt": ",from,to,time_s,bandwidth_mbit_per_s\nx,a,b,0,8\n"},
@@ -251,26 +230,12 @@ REMEDIES = {
         more=("{1}",),
         gives=RATE,
     ),
-    "tiers": Remedy(
-        ESTIMATE,
-        {"s.txt": TIERS},
-        r"choose with --only (src_tier=PREMIUM)",
-        more=("--only", "{1}"),
-        gives=r"x,y,1000000\.0",
-    ),
     "a value that no row has": Remedy(
         (*ESTIMATE, "--only", "src_tier=premium"),
         {"s.txt": TIERS},
         r"no row has 'premium' in column src_tier; there are (PREMIUM), STANDARD",
         instead=(*ESTIMATE, "--only", "src_tier={1}"),
         gives=r"x,y,1000000\.0",
-    ),
-    "an address that is not among names": Remedy(
-        (*ESTIMATE, "--name", "a=lyon"),
-        {"s.txt": result(1)},
-        r"address '(b)' is not in names; add it",
-        more=("--name", "{1}=geneva"),
-        gives=r"lyon,geneva,1000000\.0",
     ),
     "a file that is there": Remedy(
         ("plan", "p.toml", "-o", "s.json", "--json"),

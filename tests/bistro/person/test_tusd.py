@@ -17,6 +17,7 @@ from conftest import NO_GO, NO_TUSD
 from instances.bistros import bistro_event, rows_with_certificates
 from instances.cutting import cutting
 from instances.events import owner_key, proof_of
+from instances.how_many import many
 from instances.ports import free_port
 from instances.web_servers import wait_for_port
 
@@ -69,7 +70,7 @@ def serving(tusd, folder, port):
 
 
 @pytest.mark.parametrize("n_bytes", [100_000, BYTES], ids=["together", "in parts"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(many(20)))
 def test_tusd_holds_in_the_end_what_was_sealed(tmp_path, monkeypatch, tusd, seed, n_bytes):
     monkeypatch.setattr(pushing, "AGAIN_S", 0.02)
     chance = random.Random(seed)

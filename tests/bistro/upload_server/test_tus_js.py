@@ -17,6 +17,7 @@ import pytest
 from conftest import NO_NODE, NO_TUS_JS
 from instances.bistros import bistro_event, commitment_to, metadata, running_bistro
 from instances.cutting import cutting
+from instances.how_many import many
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 
@@ -78,7 +79,7 @@ def require_receipt(said: dict, event, data: bytes) -> None:
     assert (word.entry, word.size) == (commitment_to(event, data).entry, len(data))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(many(14)))
 @pytest.mark.parametrize(
     "ways",
     [
