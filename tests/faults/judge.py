@@ -73,8 +73,8 @@ def judge_kept(ended: Ended, call: str, kind: str, error: str) -> list[Finding]:
     """Judge a run in which a call has failed, by c: what was not synced is not there.
 
     SQLite passes over a failure to sync the folder of its files, and over one as it puts its log
-    into the state in the end: all is in the log still. What happened, for later estimates, is no part
-    of what was asked: that it could not be kept has to be told, and fails nothing.
+    into the state in the end: all is in the log still. What happened serves later estimates, and is
+    no part of what was asked: that it could not be kept has to be told, and fails nothing.
     """
     is_sync = re.fullmatch(r"(os\.)?(fsync|fdatasync|syncfs)", call) is not None
     is_sqlites = call == "fdatasync" and re.fullmatch(rf"\{STATE}(/state\.sqlite)?", kind)
