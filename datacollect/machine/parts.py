@@ -165,7 +165,8 @@ class Parts:
     @property
     def load(self) -> float:
         """The most that others kept busy meanwhile, a part of all processors."""
-        return max((row.load for row in (*self.costs, *self.rates, *self.pulls)), default=0.0)
+        rows: list[Cost | Rate | PullUse] = [*self.costs, *self.rates, *self.pulls]
+        return max((row.load for row in rows), default=0.0)
 
     @property
     def fastest_nic(self) -> Nic | None:
