@@ -4,9 +4,10 @@
     python experiments/host_costs.py --only udp       # or connections, pull, calibrate
 
 Datagrams, TCP and TLS are calibrated with two sizes and predicted for others, which another run or
-other repeats have measured. A pull over loopback is predicted by a profile of the same machine: the
-agent that sends and the pull share its processors. Everything but datagrams needs an idle machine:
-others' time is counted, too.
+other repeats have measured. Pulls over loopback to disk are predicted by a profile of the same
+machine, by 1, 2, 4 and 16 connections: the agent that sends and the pull share its processors, and
+the share of time that they use was calibrated by 1 and 16, into memory. Everything but datagrams
+needs an idle machine: others' time is counted, too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,7 @@ from datacollect.measuring.hosts.processor_times import ProcessorTimes
 from datacollect.measuring.hosts.repeats import line_through
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM = (sys.executable, "-m", "datacollect")
 # The ends are calibrated, what lies between is predicted.
@@ -39,6 +41,8 @@ SIZES = {
     TLS: (2**16, 2**18, 2**19, 2**20, 2**22, 2**24),
 }
 GIB_PULLED = 2
+# The first and the usual number (16) are calibrated, into memory.
+PULLED_BY = (1, 2, 4, None)
 
 
 class Row(NamedTuple):
@@ -56,6 +60,7 @@ class Pulled(NamedTuple):
     predicted_bytes_per_s: float
     bytes_per_s: float
     load: float
+    connections: int | None = None
 
     @property
     def error(self) -> float:
@@ -134,12 +139,12 @@ def connection_rows(folder: Path, seconds: float) -> list[Row]:
     return rows
 
 
-def predicted_on_one_machine(profile: HostProfile) -> float:
+def predicted_on_one_machine(profile: HostProfile, connections: int | None = None) -> float:
     """Return the rate of a pull whose agent is on the same machine: both share its processors.
 
-    What several TLS connections carried from one processor to the other is as much as both do there
-    together, waits for each other included; then pieces are written, by the same processors. Where
-    both ends were not on this machine's processors alone, the sum of what they take has to do.
+    To send, to receive and to write take as much of them as the profile says of each apart, where
+    they do not wait; a pull into memory by as few and as many connections as there can be has told
+    for which part of the time that is. Its rate is not used.
     """
     parts = profile.parts
     costs = [parts.cost(TLS, RECEIVES), parts.cost(TLS, SENDS), parts.cost(DISK, RECEIVES)]
@@ -147,18 +152,19 @@ def predicted_on_one_machine(profile: HostProfile) -> float:
         del costs[1]
     found = [cost for cost in costs if cost is not None]
     assert len(found) == len(costs), profile.refused
-    s_per_byte = sum(cost.s_per_byte() for cost in found) / parts.processors
-    seen, disk = parts.rate(TLS), parts.rate(DISK)
-    if seen is not None and seen.at_once > 1 and parts.processors == 2:
-        s_per_byte = max(s_per_byte, 1 / seen.bytes_per_s + found[-1].s_per_byte() / 2)
-    return min(1 / s_per_byte, math.inf if disk is None else disk.bytes_per_s)
+    share, disk = parts.share_used(connections), parts.rate(DISK)
+    used = parts.processors * (1.0 if share is None else share)
+    rate = used / sum(cost.s_per_byte() for cost in found)
+    return min(rate, math.inf if disk is None else disk.bytes_per_s)
 
 
-def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulled:
-    """Pull over loopback from an agent on this machine; return it beside its prediction."""
+def pulled(
+    folder: Path, profile: HostProfile, connections: Sequence[int | None] = (None,)
+) -> list[Pulled]:
+    """Pull over loopback from an agent on this machine; return each beside its prediction."""
     served = folder / "to_pull"
     served.mkdir()
-    n_bytes = int(gib * GIB)
+    n_bytes = int(GIB_PULLED * GIB)
     with (served / "bytes").open("wb") as file:
         for _ in range(n_bytes // 2**24):
             file.write(os.urandom(2**24))
@@ -174,19 +180,33 @@ def pulled(folder: Path, profile: HostProfile, gib: float = GIB_PULLED) -> Pulle
         try:
             assert agent.stdout is not None
             facts = json.loads(agent.stdout.readline())
-            (folder / "collection.toml").write_text(
-                'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n'
-                f'[agents.S]\nurl = "{facts["url"]}"\nfingerprint = "{facts["fingerprint"]}"\n'
-            )
-            os.sync()
-            before = load()
-            words = ("pull", str(folder / "collection.toml"), "--into", str(folder / "into"))
-            answer = json.loads(said(*words, "--json", "--quiet"))
-            busy = max(before, load())
+            return [pulled_by(folder, profile, facts, n_bytes, each) for each in connections]
         finally:
             agent.terminate()
+
+
+def pulled_by(
+    folder: Path,
+    profile: HostProfile,
+    facts: Mapping[str, str],
+    n_bytes: int,
+    connections: int | None,
+) -> Pulled:
+    """Pull by so many connections, or by as many as pulls open."""
+    limits = "" if connections is None else f"[limits]\nconnections = {connections}\n"
+    (folder / "collection.toml").write_text(
+        f'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n{limits}'
+        f'[agents.S]\nurl = "{facts["url"]}"\nfingerprint = "{facts["fingerprint"]}"\n'
+    )
+    os.sync()
+    before = load()
+    words = ("pull", str(folder / "collection.toml"), "--into", str(folder / "into"))
+    answer = json.loads(said(*words, "--json", "--quiet"))
+    busy = max(before, load())
     assert answer["complete"], answer
-    return Pulled(predicted_on_one_machine(profile), n_bytes / answer["makespan_s"], busy)
+    shutil.rmtree(folder / "into")
+    predicted = predicted_on_one_machine(profile, connections)
+    return Pulled(predicted, n_bytes / answer["makespan_s"], busy, connections)
 
 
 def said(*words: str) -> str:
@@ -206,15 +226,24 @@ def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
     return profile, row
 
 
-def pull_row(folder: Path, profile: HostProfile) -> Row:
-    """Pull beside its prediction."""
-    found = pulled(folder, profile)
-    came = (
-        f"{8e-9 * found.predicted_bytes_per_s:.2f} Gbit/s predicted, "
-        f"{8e-9 * found.bytes_per_s:.2f} came: {found.error:+.0%}"
+def pull_rows(folder: Path, profile: HostProfile) -> list[Row]:
+    """Pull to disk beside predictions: a share of time for two of them was calibrated."""
+    found = pulled(folder, profile, PULLED_BY)
+    uses = ", ".join(
+        f"{use.share:.0%} ({use.low_share:.0%} to {use.high_share:.0%}) by {use.connections}"
+        for use in profile.parts.pulls
     )
-    busy = max(found.load, profile.parts.load)
-    return Row(f"predict of a pull of {GIB_PULLED} GiB over loopback", came, "± 20 %, idle", busy)
+    rows = [Row("processors used by a pull into memory", uses or "-", "-", profile.parts.load)]
+    for each in found:
+        came = f"{8e-9 * each.predicted_bytes_per_s:.2f} Gbit/s predicted, "
+        came += f"{8e-9 * each.bytes_per_s:.2f} came: {each.error:+.0%}"
+        by = f"{each.connections or 'the usual'} connections"
+        what = f"predict of a pull of {GIB_PULLED} GiB over loopback to disk by {by}"
+        rows.append(Row(what, came, "± 20 %, idle", max(each.load, profile.parts.load)))
+    busy = max(row.load for row in rows)
+    came = errors_in_words([each.error for each in found])
+    rows.append(Row("all of these pulls", came, "± 20 %, idle", busy))
+    return rows
 
 
 def main() -> None:
@@ -240,7 +269,7 @@ def main() -> None:
             profile, row = calibrated(folder, given.seconds)
             show(row)
             if given.only != "calibrate":
-                show(pull_row(folder, profile))
+                show(*pull_rows(folder, profile))
 
 
 if __name__ == "__main__":

@@ -102,6 +102,28 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class PullUse:
+    """How much of the processors' time a pull uses: they wait for each other, and for data.
+
+    Attributes
+    ----------
+    connections : int
+        Between the pull and its agent, both on this machine.
+    share, low_share, high_share : float
+        Part of the time of all processors: the middle of all repeats, and between which they were.
+    load : float
+    forced : bool
+    """
+
+    connections: int
+    share: float
+    low_share: float
+    high_share: float
+    load: float = 0.0
+    forced: bool = False
+
+
+@dataclass(frozen=True)
 class Nic:
     """A network card, as far as the system tells."""
 
@@ -123,24 +145,28 @@ class Parts:
     costs : tuple of Cost
     rates : tuple of Rate
     nics : tuple of Nic
+    pulls : tuple of PullUse
     """
 
     processors: float
     costs: tuple[Cost, ...] = ()
     rates: tuple[Rate, ...] = ()
     nics: tuple[Nic, ...] = ()
+    pulls: tuple[PullUse, ...] = ()
 
     def __post_init__(self) -> None:
         for i, cost in enumerate(self.costs):
             _require_between(cost, f"costs[{i}]", "s_per_gib")
         for i, rate in enumerate(self.rates):
             _require_between(rate, f"rates[{i}]", "bytes_per_s")
+        for i, use in enumerate(self.pulls):
+            _require_between(use, f"pulls[{i}]", "share")
 
     @property
     def load(self) -> float:
         """The most that others kept busy meanwhile, a part of all processors."""
-        loads = [*(cost.load for cost in self.costs), *(rate.load for rate in self.rates)]
-        return max(loads, default=0.0)
+        rows: list[Cost | Rate | PullUse] = [*self.costs, *self.rates, *self.pulls]
+        return max((row.load for row in rows), default=0.0)
 
     @property
     def fastest_nic(self) -> Nic | None:
@@ -161,6 +187,20 @@ class Parts:
         """Return what something was seen to carry, of the largest blocks; with most at once."""
         found = [each for each in self.rates if each.of == of and at_once in (None, each.at_once)]
         return max(found, key=lambda each: (each.block_bytes or 0, each.at_once), default=None)
+
+    def share_used(self, connections: int | None = None) -> float | None:
+        """Return the part of its processors that a pull uses; None: no pull was tried.
+
+        Each connection uses as much as the fewest that were tried did, until all use what the most
+        did; by default there are as many as are of use.
+        """
+        if not self.pulls:
+            return None
+        most = max(use.share for use in self.pulls)
+        if connections is None:
+            return most
+        fewest = min(self.pulls, key=lambda use: use.connections)
+        return min(fewest.share * max(connections / fewest.connections, 1.0), most)
 
     def at_worst(self) -> Parts:
         """Return parts that all are as slow as they were in any repeat."""
@@ -187,6 +227,10 @@ class Parts:
                 )
                 for each in self.rates
             ),
+            pulls=tuple(
+                replace(each, **dict.fromkeys(_names("share"), getattr(each, f"{rates}share")))
+                for each in self.pulls
+            ),
         )
 
 
@@ -194,7 +238,7 @@ def _names(stem: str) -> tuple[str, str, str]:
     return f"low_{stem}", stem, f"high_{stem}"
 
 
-def _require_between(row: Cost | Rate, place: str, stem: str) -> None:
+def _require_between(row: Cost | Rate | PullUse, place: str, stem: str) -> None:
     low, value, high = (getattr(row, name) for name in _names(stem))
     if not 0 < low <= value <= high < math.inf:
         raise ProblemError(

@@ -30,6 +30,7 @@ from datacollect.machine.parts import (
     Cost,
     Nic,
     Parts,
+    PullUse,
     Rate,
 )
 from datacollect.machine.throughput import Needs, throughput_of
@@ -109,6 +110,20 @@ RATE = Table(
     ),
 )
 
+_SHARE = Share(positive=True)
+
+PULL_USE = Table(
+    "the use of a pull",
+    "How much of the processors' time a pull used, its agent on the same machine.",
+    (
+        Field("connections", Whole("", minimum=1, remedy=AGAIN), "Between both.", required=True),
+        Field("share", _SHARE, "The middle of all repeats.", required=True),
+        Field("low_share", _SHARE, "The least.", required=True),
+        Field("high_share", _SHARE, "The most.", required=True),
+        *_LOAD,
+    ),
+)
+
 NIC = Table(
     "the network card",
     "A network card, as far as the system tells.",
@@ -154,6 +169,7 @@ PROFILE = Document(
         Field("nics", Rows(NIC), "Network cards.", default=()),
         Field("costs", Rows(COST), "What work takes of processors.", default=()),
         Field("rates", Rows(RATE), "What parts were seen to carry.", default=()),
+        Field("pulls", Rows(PULL_USE), "How busy pulls keep the processors.", default=()),
         Field(
             "refused",
             Rows(
@@ -401,6 +417,7 @@ class HostProfile:
             "nics": rows(self.parts.nics),
             "costs": rows(self.parts.costs),
             "rates": rows(self.parts.rates),
+            "pulls": rows(self.parts.pulls),
             "refused": [{"work": work, "why": why} for work, why in self.refused.items()],
         }
         return {key: value for key, value in tree.items() if value not in (None, [])}
@@ -453,6 +470,7 @@ class HostProfile:
                 tuple(Cost(**row) for row in values["costs"]),
                 tuple(Rate(**row) for row in values["rates"]),
                 tuple(Nic(**row) for row in values["nics"]),
+                tuple(PullUse(**row) for row in values["pulls"]),
             ),
             measured_at=values["measured_at"],
             seen={row["what"]: row["value"] for row in values["seen"]},

@@ -29,7 +29,7 @@ from datacollect.machine.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.machine.parts import Cost, Parts, Rate
+    from datacollect.machine.parts import Cost, Parts, PullUse, Rate
 
 RELAYS = "relays"
 PROCESSOR, CONNECTION, WINDOW, NIC = "processor", "connection", "window", "NIC"
@@ -239,7 +239,7 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
     needs = _checked(parts, needs)
     costs = _costs(parts, needs, place)
     limits = _limits(parts, needs, costs)
-    used: list[Cost | Rate] = [*costs]
+    used: list[Cost | Rate | PullUse] = [*costs, *(parts.pulls if needs.tls else ())]
     used += [rate for of in _rates_used(needs) if (rate := parts.rate(of))]
     return Throughput(
         needs.words,
@@ -342,7 +342,9 @@ def _each_limit(parts: Parts, needs: Needs, costs: list[Cost]) -> Iterator[Limit
     cores = parts.processors if needs.cores is None else needs.cores
     per_gib = format_significant(float(f"{s_per_byte * GIB:.2g}"))
     there = "there is 1" if cores == 1 else f"there are {cores:g}"
-    yield Limit(PROCESSOR, cores / s_per_byte, f"{per_gib} s of all cores per GiB, {there}")
+    share, used = _share_used(parts, needs)
+    why = f"{per_gib} s of all cores per GiB, {there}{used}"
+    yield Limit(PROCESSOR, share * cores / s_per_byte, why)
     if needs.connections is not None:
         yield _connection_limit(parts, needs, costs, s_per_byte)
     nic = parts.fastest_nic
@@ -361,6 +363,16 @@ def _each_limit(parts: Parts, needs: Needs, costs: list[Cost]) -> Iterator[Limit
     disk = parts.rate(DISK)
     if needs.to_disk and disk is not None:
         yield Limit(DISK, disk.bytes_per_s, "what it wrote, synced")
+
+
+def _share_used(parts: Parts, needs: Needs) -> tuple[float, str]:
+    """Return the part of the processors that is used, and how to say so."""
+    if not needs.tls:  # neither agents nor pulls do it
+        return 1.0, ""
+    share = parts.share_used(needs.connections)
+    if share is None:
+        return 1.0, ", without waiting"
+    return share, f", {share:.0%} used"
 
 
 def _connection_limit(parts: Parts, needs: Needs, costs: list[Cost], s_per_byte: float) -> Limit:

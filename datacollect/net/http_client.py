@@ -18,6 +18,8 @@ from datacollect.net.dialling import as_failure, naming_peer
 from datacollect.net.http_heads import END, MOST_HEAD_BYTES, chunk_length, response_head
 from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
+from datacollect.net.tls_stream import RECORD_BYTES
+from datacollect.net.turns import InTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from datacollect.net.deadline import Deadline
     from datacollect.net.http_heads import ResponseHead
 
-# One record of TLS.
-RECORD_BYTES = 16 * 1024
 LINE_END = b"\r\n"
 # Of a line between chunks.
 MOST_LINE_BYTES = 1024
@@ -74,7 +74,7 @@ class HttpChannel:
         self.received_bytes = 0
         self._pacer = pacer
         self._recv_into: Callable[[Any], int] = (
-            connection.recv_into if pacer is None else pacer.reading(connection)
+            InTurns(connection).recv_into if pacer is None else pacer.reading(connection)
         )
         self._connection, self._name, self._timeout_s = connection, name, timeout_s
         self._ahead = b""

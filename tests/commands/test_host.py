@@ -11,13 +11,13 @@ from datacollect.commands.main import run
 
 SCREEN = """\
 receives over TLS to disk: 3.4 Gbit/s
-binds       processor: 5 s of all cores per GiB, there are 2
+binds       processor: 5 s of all cores per GiB, there are 2, without waiting
 next        disk, at 4.3 Gbit/s
 would help  4 cores: 4.3 Gbit/s; without TLS: 4.3 Gbit/s
 for a file  [hosts.D] downlink_bytes_per_s = 429_000_000
 
 sends over TLS: 8.6 Gbit/s
-binds       processor: 2 s of all cores per GiB, there are 2
+binds       processor: 2 s of all cores per GiB, there are 2, without waiting
 next        memory, at 34 Gbit/s
 would help  4 cores: 17 Gbit/s; without TLS: 34 Gbit/s
 for a file  [hosts.D] uplink_bytes_per_s = 1_070_000_000

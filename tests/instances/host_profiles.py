@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datacollect.machine.parts import GIB, Cost, Nic, Parts, Rate
+from datacollect.machine.parts import GIB, Cost, Nic, Parts, PullUse, Rate
 from datacollect.machine.profile import HostProfile, now_text
 
 
@@ -41,7 +41,8 @@ def profile(
     costs: tuple[Cost, ...] = COSTS,
     rates: tuple[Rate, ...] = RATES,
     nics: tuple[Nic, ...] = (),
+    pulls: tuple[PullUse, ...] = (),
     **more: object,
 ) -> HostProfile:
     """Return a profile that was measured now."""
-    return HostProfile("D", Parts(processors, costs, rates, nics), now_text(), **more)
+    return HostProfile("D", Parts(processors, costs, rates, nics, pulls), now_text(), **more)

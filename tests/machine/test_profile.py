@@ -11,7 +11,7 @@ from instances.host_profiles import profile
 import datacollect as dc
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.machine.identity import machine_mark
-from datacollect.machine.parts import Nic
+from datacollect.machine.parts import Nic, PullUse
 from datacollect.machine.profile import HostProfile, host_profile
 
 COST = {
@@ -22,6 +22,7 @@ COST = {
     "low_s_per_gib": 0.4,
     "high_s_per_gib": 0.6,
 }
+PULL = {"connections": 1, "share": 0.5, "low_share": 0.4, "high_share": 0.6}
 RATE = {"of": "disk", "bytes_per_s": 5.0, "low_bytes_per_s": 5.0, "high_bytes_per_s": 5.0}
 
 
@@ -39,6 +40,7 @@ def test_what_is_written_is_read_back_the_same(tmp_path):
     nics = (Nic("eth0", 1.25e9, 1500, 8, "checksums, TSO"), Nic("eth1"))
     written = profile(
         nics=nics,
+        pulls=(PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9, load=0.02)),
         machine="abc",
         seen={"kernel": "Linux ü"},
         refused={"disk": "other programs are busy"},
@@ -68,6 +70,10 @@ def test_what_is_written_is_read_back_the_same(tmp_path):
         ({"rates": [{**RATE, "bytes_per_s": 0}]}, r"rates\[0\].bytes_per_s must be .* > 0, got 0"),
         ({"rates": [{**RATE, "bytes_per_s": "5"}]}, r'give the unit, such as "10 Gbit/s"'),
         ({"rates": [{**RATE, "high_bytes_per_s": 4.0}]}, r"rates\[0\].bytes_per_s .* between"),
+        ({"pulls": [{**PULL, "share": 0}]}, r"pulls\[0\].share must be > 0 and <= 1, got 0"),
+        ({"pulls": [{**PULL, "share": 1.5}]}, r"pulls\[0\].share must be > 0 and <= 1, got 1.5"),
+        ({"pulls": [{**PULL, "low_share": 0.55}]}, r"pulls\[0\].share .* between .* 0.55"),
+        ({"pulls": [{**PULL, "connections": 0}]}, r"pulls\[0\].connections .* got 0"),
         ({"nics": [{"name": "eth0", "bytes_per_s": float("inf")}]}, r"nics\[0\].bytes_per_s"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from instances.host_profiles import COSTS, RATES, cost, profile, rate
 
 from datacollect.errors import ProblemError
-from datacollect.machine.parts import GIB, Nic
+from datacollect.machine.parts import GIB, Nic, PullUse
 
 SLOW_NIC = Nic("eth0", 0.125 * GIB, 1500)
 
@@ -53,6 +53,48 @@ def test_by_hand(needs, gib_per_s, binds, then):
     found = profile().receives(**needs)
     assert found.bytes_per_s == pytest.approx(gib_per_s * GIB)
     assert (found.binds, found.next) == (binds, then)
+
+
+# Of two processors a pull by one connection used a quarter, by sixteen four fifths.
+PULLS = (PullUse(1, 0.25, 0.2, 0.3), PullUse(16, 0.8, 0.7, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("needs", "gib_per_s"),
+    [
+        # 2 * 0.8 / 3; to disk 2 * 0.8 / 5.
+        ({"tls": True}, 1.6 / 3),
+        ({"tls": True, "to_disk": True}, 1.6 / 5),
+        # 2 * 0.25 / 3, less than the 0.25 that one connection was seen to get; two use twice that.
+        ({"tls": True, "connections": 1}, 0.5 / 3),
+        ({"tls": True, "connections": 2}, 1 / 3),
+        ({"tls": True, "connections": 64}, 1.6 / 3),
+        ({"tls": True, "cores": 1}, 0.8 / 3),
+        # Neither agent nor pull.
+        ({}, 4.0),
+    ],
+)
+def test_processors_that_wait_are_not_used(needs, gib_per_s):
+    found = profile(pulls=PULLS).receives(**needs)
+    assert found.bytes_per_s == pytest.approx(gib_per_s * GIB)
+
+
+def test_the_part_that_is_used_is_told_and_so_is_that_nobody_knows_it():
+    tls = {"tls": True}
+    assert profile(pulls=PULLS).receives(**tls).limits[0].why.endswith("there are 2, 80% used")
+    assert profile().receives(**tls).limits[0].why.endswith("there are 2, without waiting")
+    assert profile().receives().limits[0].why.endswith("there are 2")
+
+
+def test_the_interval_holds_how_busy_pulls_were_in_any_repeat():
+    found = profile(pulls=PULLS).receives(tls=True)
+    assert found.low_bytes_per_s == pytest.approx(1.4 / 3 * GIB)
+    assert found.high_bytes_per_s == pytest.approx(1.8 / 3 * GIB)
+
+
+def test_a_pull_that_was_measured_beside_others_marks_what_is_over_tls():
+    busy = profile(pulls=(replace(PULLS[1], load=0.5, forced=True),))
+    assert (busy.receives(tls=True).load, busy.receives().load) == (0.5, 0.0)
 
 
 def test_a_relay_receives_and_sends_and_takes_at_most_so_much():
@@ -135,6 +177,7 @@ def test_what_was_not_measured_is_named_with_the_remedy():
 # More of anything is never slower -----------------------------------------------------------------
 
 _AMOUNT = st.floats(1e-3, 1e3)
+_SHARES = st.lists(st.floats(1e-3, 1), max_size=3)
 _NEEDS = st.fixed_dictionaries(
     {"tls": st.booleans(), "to_disk": st.booleans()},
     optional={
@@ -148,11 +191,14 @@ _NEEDS = st.fixed_dictionaries(
     st.lists(_AMOUNT, min_size=len(COSTS), max_size=len(COSTS)),
     st.lists(_AMOUNT, min_size=len(RATES), max_size=len(RATES)),
     st.floats(0.5, 64),
+    _SHARES,
     _NEEDS,
-    st.sampled_from(["processors", "costs", "rates", "connections", "nic_bytes_per_s", "window"]),
+    st.sampled_from(
+        ["processors", "costs", "rates", "shares", "connections", "nic_bytes_per_s", "window"]
+    ),
 )
-def test_more_of_anything_is_never_slower(seconds, rates, processors, needs, more):
-    def made(cores, cheaper, faster):
+def test_more_of_anything_is_never_slower(seconds, rates, processors, shares, needs, more):
+    def made(cores, cheaper, faster, busier):
         costs = tuple(
             cost(c.work, c.end, s * cheaper, us_per_unit=c.us_per_unit)
             for c, s in zip(COSTS, seconds, strict=True)
@@ -161,15 +207,23 @@ def test_more_of_anything_is_never_slower(seconds, rates, processors, needs, mor
             rate(r.of, g * faster, at_once=r.at_once, block_bytes=r.block_bytes)
             for r, g in zip(RATES, rates, strict=True)
         )
-        return profile(cores, costs, quick)
+        used = tuple(
+            PullUse(4**i, *3 * (min(share * busier, 1),)) for i, share in enumerate(shares)
+        )
+        return profile(cores, costs, quick, pulls=used)
 
-    before = made(processors, 1, 1).receives(**needs, window_bytes=1e6, rtt_s=0.01)
-    factors = {"processors": (2, 1, 1), "costs": (1, 0.5, 1), "rates": (1, 1, 2)}
-    cores, cheaper, faster = factors.get(more, (1, 1, 1))
+    before = made(processors, 1, 1, 1).receives(**needs, window_bytes=1e6, rtt_s=0.01)
+    factors = {
+        "processors": (2, 1, 1, 1),
+        "costs": (1, 0.5, 1, 1),
+        "rates": (1, 1, 2, 1),
+        "shares": (1, 1, 1, 2),
+    }
+    cores, cheaper, faster, busier = factors.get(more, (1, 1, 1, 1))
     asked = {**needs, "window_bytes": 2e6 if more == "window" else 1e6, "rtt_s": 0.01}
     if more in asked:
         asked[more] *= 2
-    after = made(processors * cores, cheaper, faster).receives(**asked)
+    after = made(processors * cores, cheaper, faster, busier).receives(**asked)
     assert after.bytes_per_s >= before.bytes_per_s
     assert before.low_bytes_per_s == before.bytes_per_s == before.high_bytes_per_s
     assert before.bytes_per_s == min(limit.bytes_per_s for limit in before.limits)

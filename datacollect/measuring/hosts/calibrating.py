@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from datacollect.errors import DatacollectError
 from datacollect.machine.identity import machine_mark, machine_name
@@ -17,6 +17,7 @@ from datacollect.measuring.hosts import (
     disk_writes,
     hashing,
     memory_copies,
+    pulls,
     seen,
     two_ends,
 )
@@ -24,18 +25,19 @@ from datacollect.measuring.hosts.namespaces import LOOPBACK_ADDRESS
 from datacollect.measuring.hosts.processor_times import ProcessorTimes, allowed_processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
-    from datacollect.machine.parts import Cost, Rate
+    from datacollect.machine.parts import Cost, PullUse, Rate
 
-_Row = TypeVar("_Row", "Cost", "Rate")
+_Row = TypeVar("_Row", "Cost", "Rate", "PullUse")
 
 # Parts of the time that there is; what is left, the starts of programs take.
-MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART = 0.08, 0.03, 0.4, 0.15
+MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART, PULL_PART = 0.08, 0.03, 0.36, 0.12, 0.12
 LEAST_S = 10.0
 # What no idle machine is needed for tells how busy it was, too.
-NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk"}
+PULL = "pull"
+NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk", PULL: "a pull"}
 
 
 @dataclass
@@ -44,8 +46,18 @@ class Found:
 
     costs: list[Cost]
     rates: list[Rate]
+    pulls: list[PullUse]
     facts: dict[str, str]
     refused: dict[str, str]
+
+
+class Measured(NamedTuple):
+    """What one probe has found."""
+
+    costs: Sequence[Cost] = ()
+    rates: Sequence[Rate] = ()
+    facts: Mapping[str, str] = {}
+    pulls: Sequence[PullUse] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,8 @@ class Probes:
         Takes seconds; returns costs, rates, and facts.
     disk : callable
         Takes the folder, seconds and what others keep busy; returns costs, rates, and facts.
+    pulls : callable
+        Takes seconds.
     """
 
     others: Callable[[], float]
@@ -74,6 +88,7 @@ class Probes:
     datagrams: Callable[[float], tuple[list[Cost], dict[str, str]]]
     connections: Callable[[float], tuple[list[Cost], list[Rate], dict[str, str]]]
     disk: Callable[[str, float, float], tuple[list[Cost], list[Rate], dict[str, str]]]
+    pulls: Callable[[float], list[PullUse]]
 
 
 def calibrated(
@@ -99,7 +114,7 @@ def calibrated(
         Takes what is measured next.
     """
     probes = probes or own_probes()
-    found = Found([], [], seen.facts_of(), {})
+    found = Found([], [], [], seen.facts_of(), {})
     others = _Others(probes.others)
     tell("memory, BLAKE3")
     found.rates += probes.memory(MEMORY_PART * seconds, others.look)
@@ -114,14 +129,26 @@ def calibrated(
         found.refused[UDP] = str(error)
     tell("TCP, TLS")
     _measure_idle(
-        found, (TCP, TLS), others, lambda _: probes.connections(CONNECTIONS_PART * seconds), anyway
+        found,
+        (TCP, TLS),
+        others,
+        lambda _: Measured(*probes.connections(CONNECTIONS_PART * seconds)),
+        anyway,
     )
     tell("disk")
     _measure_idle(
         found,
         (DISK,),
         others,
-        lambda load: probes.disk(str(disk), DISK_PART * seconds, load),
+        lambda load: Measured(*probes.disk(str(disk), DISK_PART * seconds, load)),
+        anyway,
+    )
+    tell("pull")
+    _measure_idle(
+        found,
+        (PULL,),
+        others,
+        lambda _: Measured(pulls=probes.pulls(PULL_PART * seconds)),
         anyway,
     )
     parts = Parts(
@@ -129,6 +156,7 @@ def calibrated(
         tuple(map(_rounded, found.costs)),
         tuple(map(_rounded, found.rates)),
         seen.nics_of(),
+        tuple(map(_rounded, found.pulls)),
     )
     return HostProfile(
         machine_name(), parts, now_text(), found.facts, found.refused, machine_mark()
@@ -167,7 +195,7 @@ def _measure_idle(
     found: Found,
     works: Sequence[str],
     others: _Others,
-    measure: Callable[[float], tuple[list[Cost], list[Rate], dict[str, str]]],
+    measure: Callable[[float], Measured],
     anyway: bool,
 ) -> None:
     """Measure what an idle machine alone tells: whoever else is busy is counted, too."""
@@ -176,7 +204,7 @@ def _measure_idle(
         if before > IDLE_BELOW and not anyway:
             _refuse(found, works, before)
             return
-        costs, rates, facts = measure(before)
+        measured = measure(before)
         load = max(before, others.require())
     except DatacollectError as error:
         found.refused |= dict.fromkeys(works, str(error))
@@ -185,9 +213,10 @@ def _measure_idle(
         _refuse(found, works, load)
         return
     forced = load > IDLE_BELOW
-    found.costs += [replace(cost, load=load, forced=forced) for cost in costs]
-    found.rates += [replace(rate, load=load, forced=forced) for rate in rates]
-    found.facts |= facts
+    found.costs += [replace(cost, load=load, forced=forced) for cost in measured.costs]
+    found.rates += [replace(rate, load=load, forced=forced) for rate in measured.rates]
+    found.pulls += [replace(use, load=load, forced=forced) for use in measured.pulls]
+    found.facts |= measured.facts
 
 
 def _refuse(found: Found, works: Sequence[str], load: float) -> None:
@@ -210,6 +239,7 @@ def own_probes() -> Probes:
         _datagrams,
         _connections,
         _disk,
+        pulls.measure_pulls,
     )
 
 

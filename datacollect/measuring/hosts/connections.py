@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -16,10 +15,10 @@ from datacollect.errors import TransferError
 from datacollect.machine.parts import BOTH, LOOPBACK, RECEIVES, SENDS, TCP, TLS, VETH, Cost, Rate
 from datacollect.measuring.hosts.processor_times import TICK_S, ProcessorTimes
 from datacollect.measuring.hosts.repeats import interval_of, line_through, per_gib
+from datacollect.measuring.hosts.serving import NAME, READY_S, line_of, serving_agent
 from datacollect.orphans import running_program
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -39,8 +38,6 @@ CASES = tuple(
 WARM_UP_PART = 0.15
 FILE_BYTES = 128 * 2**20
 FILE = "bytes"
-NAME = "sender"
-READY_S = 20.0
 TICKET_S = 600.0
 LOOK_S = 0.01
 
@@ -287,7 +284,7 @@ def _plain_sender(ends: Ends) -> Iterator[tuple[str, int]]:
         ends.at(0),
         running_program([sys.executable, "-m", __name__, ends.addresses[0]]) as process,
     ):
-        port = int(_line_of(process))
+        port = int(line_of(process))
         with ends.at(1):
             yield ends.addresses[0], port
 
@@ -322,15 +319,10 @@ def _agent(ends: Ends, folder: Path) -> Iterator[dict[str, Any]]:
     with (served / FILE).open("wb") as file:
         for _ in range(FILE_BYTES // 2**20):
             file.write(os.urandom(2**20))
-    config = folder / "agent.toml"
-    config.write_text(
-        f'format = "datacollect-agent/1"\nname = "{NAME}"\nlisten = "{ends.addresses[0]}:0"\n'
-        f'collectors = ["{key.public}"]\nserve = "served"\n',
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-m", "datacollect", "agent", str(config), "--json"]
-    with ends.at(0), running_program(command) as process:
-        facts = json.loads(_line_of(process))
+    with (
+        ends.at(0),
+        serving_agent(folder, served.name, ends.addresses[0], key.public) as facts,
+    ):
         now_s = time.time()
         ticket = Ticket(
             key.public,
@@ -347,14 +339,6 @@ def _agent(ends: Ends, folder: Path) -> Iterator[dict[str, Any]]:
             "fingerprint": facts["fingerprint"],
             "ticket": sign_ticket(ticket, key),
         }
-
-
-def _line_of(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise TransferError(f"the sender has ended by itself, code {process.wait(READY_S)}")
-    return line
 
 
 if __name__ == "__main__":

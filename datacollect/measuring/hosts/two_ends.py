@@ -165,8 +165,11 @@ def main() -> None:
     end_when_closed(int(sys.argv[1]))
     tree = json.loads(sys.stdin.readline() or sys.stdin.read())
     wanted = Wanted(**{**tree, "cores": tuple(tree["cores"])})
+    # One thread sends and receives datagrams: what is done for them on another processor would cost
+    # it an interrupt to wake that, or none, as it happens.
+    cores = wanted.cores[:1] * 2 if wanted.does == "datagrams" else wanted.cores
     try:
-        answer = _answer(wanted, made_ends(wanted.cores, apart=wanted.apart))
+        answer = _answer(wanted, made_ends(cores, apart=wanted.apart))
     except (OSError, TransferError) as error:
         sys.exit(str(error))
     with suppress(BrokenPipeError):

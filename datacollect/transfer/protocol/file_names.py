@@ -41,7 +41,9 @@ def why_not_written(path: str) -> str | None:
 def _why_not_part(part: str) -> str | None:
     if part in ("", ".", ".."):
         return f"its name holds {part!r}" if part else "its name holds an empty part"
-    if unicodedata.normalize("NFKC", part).casefold() == STATE_FOLDER:
+    # Only what begins like it is worth the way through Unicode's tables.
+    plain = part if part.isascii() else unicodedata.normalize("NFKC", part)
+    if plain.startswith(".") and plain.casefold() == STATE_FOLDER:
         return f"{STATE_FOLDER} is the collector's own name"
     if len(part.encode()) > LONGEST_NAME_BYTES:
         return f"a part of its name has more than {LONGEST_NAME_BYTES} bytes"

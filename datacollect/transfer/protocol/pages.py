@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from json.encoder import encode_basestring
 from typing import Any
 
 from datacollect.errors import ProblemError
@@ -108,15 +109,21 @@ def entry_line(entry: FileEntry | FolderEntry | LeftOut) -> bytes:
     elif isinstance(entry, FolderEntry):
         tree = {"folder": entry.path, "mode": entry.mode, "mtime_ns": entry.mtime_ns}
     else:
-        tree = {
-            "path": entry.path,
-            "bytes": entry.n_bytes,
-            "mtime_ns": entry.mtime_ns,
-            "inode": entry.inode,
-            "mode": entry.mode,
-            "extents": entry.extents,
-        }
+        return _file_line(entry)
     return json_body({key: value for key, value in tree.items() if value is not None}) + b"\n"
+
+
+def _file_line(entry: FileEntry) -> bytes:
+    """Return the line of a file, of which there may be millions: by hand, as `json_body` has it."""
+    line = (
+        f'{{"path":{encode_basestring(entry.path)},"bytes":{entry.n_bytes},'
+        f'"mtime_ns":{entry.mtime_ns},"inode":{entry.inode}'
+    )
+    if entry.mode is not None:
+        line += f',"mode":{entry.mode}'
+    if entry.extents is not None:
+        return line.encode() + b',"extents":' + json_body(entry.extents) + b"}\n"
+    return line.encode() + b"}\n"
 
 
 def last_line(after: str | None) -> bytes:

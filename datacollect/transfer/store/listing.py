@@ -65,6 +65,7 @@ class Listing:
         self.unconfirmed: list[LeftOut] = []
         self._keeps = keeps
         self._source, self._folding, self._wanted = source, folding, wanted
+        self._wants_all = wanted.is_all
         states = [state] if also is None else [state, also]
         self._told = [(each, each.source_id(source)) for each in states]
         self._last: bytes | None = None
@@ -88,7 +89,7 @@ class Listing:
         left_out = [_storable(each) for each in page.left_out if self._wanted.may_matter(each.name)]
         for entry in page.files:
             is_repeated = self._is_repeated(entry)
-            is_asked = self._wanted.fits(entry.path)
+            is_asked = self._wants_all or self._wanted.fits(entry.path)
             if not is_asked and not self._unused:
                 continue
             why = self._why_left_out(entry) or (REPEATED if is_repeated else None)

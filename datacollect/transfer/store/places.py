@@ -57,6 +57,17 @@ class Places(PathLookup):
             return Taken(f"{why}; fix that, and start the same command again")
         return taken
 
+    def is_absent(self, source: str, folder: str) -> bool:
+        """Whether a folder of a source's files, empty for that of the source, is not there."""
+        parts = (source, *folder.split("/")) if folder else (source,)
+        try:
+            self.folders.open(parts, make=False)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def place(
         self, number: int, source: str, path: str, n_bytes: int, staging: tuple[int, str]
     ) -> str | None:

@@ -144,9 +144,15 @@ class Preparing:
         number = self._state.source_id(name)
         settled, free, to_compare = [], [], []
         why_closed = self._why_closed(name)
+        free_folder: str | None = None  # not there, and may be made
         try:
             for row in self._state.unplaced(number):
-                taken = self._places.taken(number, name, row.path, row.n_bytes)
+                folder = row.path.rpartition("/")[0]
+                taken = None
+                if folder != free_folder:
+                    taken = self._places.taken(number, name, row.path, row.n_bytes)
+                    is_free = taken is None and self._places.is_absent(name, folder)
+                    free_folder = folder if is_free else None
                 if taken is not None and taken.may_equal:
                     to_compare.append(row.number)
                 why = why_closed if taken is None else taken.why

@@ -46,7 +46,7 @@ from datacollect.transfer.store.room import SPARE_BYTES, why_no_room
 from datacollect.transfer.store.source_check import compared_with_source
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors, not_written, passing_over
 from datacollect.transfer.store.state.holes import is_hole, written_parts
-from datacollect.transfer.store.state.pieces import piece_range, recorded_bytes
+from datacollect.transfer.store.state.pieces import piece_range, pieces_of_rows, recorded_bytes
 from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, WrittenPiece
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash, State, remove_state
 from datacollect.transfer.store.verifying import verified_files
@@ -395,8 +395,7 @@ class Store:
     def needed(self, source: str) -> list[int]:
         """Return the pieces of a source that are to be fetched."""
         known = self._sources[source]
-        rows = np.flatnonzero(known.is_live).tolist()
-        wanted = {piece for row in rows for piece in known.layout.pieces_of(row)} - known.taken
+        wanted = set(pieces_of_rows(known.layout, known.is_live).tolist()) - known.taken
         partly = wanted & known.partly.keys()
         return sorted(wanted - {piece for piece in partly if not known.is_partly_wanted(piece)})
 

@@ -6,6 +6,7 @@ import pytest
 from instances.host_profiles import cost, rate
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.machine.parts import PullUse
 from datacollect.measuring.hosts.calibrating import Probes, calibrated
 
 
@@ -23,6 +24,7 @@ def probes(*loads, **changed):
             {},
         ),
         "disk": lambda *_: ([cost("disk", "receives", 2.0)], [rate("disk", 0.5)], {"fio": "x"}),
+        "pulls": lambda _: [PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9)],
     }
     return Probes(**{**made, **changed})
 
@@ -40,6 +42,7 @@ def test_an_idle_machine_tells_all():
     assert profile.refused == {}
     assert profile.parts.load == 0.03
     assert not any(each.forced for each in profile.parts.costs)
+    assert [use.share for use in profile.parts.pulls] == [0.4, 0.8]
     assert profile.seen["fio"] == "x"
 
 
@@ -47,7 +50,8 @@ def test_a_busy_machine_is_refused_what_it_would_spoil_each_by_name():
     profile = calibrated("/", 60, probes=probes(0.34))
     assert kept(profile) == ALWAYS
     assert [each.of for each in profile.parts.rates] == ["memory"]
-    assert profile.refused.keys() == {"tcp", "tls", "disk"}
+    assert profile.parts.pulls == ()
+    assert profile.refused.keys() == {"tcp", "tls", "disk", "pull"}
     assert "others keep 34% of the processors busy, and at most 10%" in profile.refused["tls"]
 
 
@@ -55,6 +59,7 @@ def test_anyway_it_is_measured_and_marked_and_predictions_carry_the_mark():
     profile = calibrated("/", 60, anyway=True, probes=probes(0.34))
     assert kept(profile) == {*ALWAYS, "tcp", "tls", "disk"}
     assert {each.work for each in profile.parts.costs if each.forced} == {"tcp", "tls", "disk"}
+    assert all(use.forced and use.load == 0.34 for use in profile.parts.pulls)
     found = profile.receives(tls=True, to_disk=True)
     assert found.was_busy
     assert found.load == 0.34
@@ -63,7 +68,7 @@ def test_anyway_it_is_measured_and_marked_and_predictions_carry_the_mark():
 def test_who_comes_in_the_middle_spoils_it_as_well():
     """Idle when TCP begins, busy when it has ended."""
     profile = calibrated("/", 60, probes=probes(0.0, 0.0, 0.0, 0.0, 0.5))
-    assert {"tcp", "tls", "disk"} == profile.refused.keys()
+    assert profile.refused.keys() == {"tcp", "tls", "disk", "pull"}
 
 
 def test_a_tenth_is_idle_enough():

@@ -48,6 +48,23 @@ def page_of(*entries, after=None) -> bytes:
 # Pages ---------------------------------------------------------------------------------------
 
 
+@given(
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
+    st.integers(0),
+    st.integers(),
+    st.sampled_from([None, 0, 0o7777]),
+    st.sampled_from([None, (), ((0, 3), (5, 9))]),
+)
+def test_the_line_of_a_file_is_json_whatever_its_name(path, n_bytes, mtime_ns, mode, extents):
+    tree = {"path": path, "bytes": n_bytes, "mtime_ns": mtime_ns, "inode": n_bytes}
+    tree |= {} if mode is None else {"mode": mode}
+    tree |= {} if extents is None else {"extents": [list(row) for row in extents]}
+    line = entry_line(FileEntry(path, n_bytes, mtime_ns, n_bytes, mode, extents))
+    assert line.endswith(b"}\n")
+    assert json.loads(line) == tree
+    assert line.count(b"\n") == 1
+
+
 def test_a_page_comes_back_as_it_was():
     files = (FILE, FileEntry("c", 9000, 2**70, 1, 0o4755, ((0, 10), (100, 8900))))
     folders = (FolderEntry("a", 0o2750, -(2**70)),)

@@ -11,7 +11,9 @@ from conftest import NO_NAMESPACES
 from instances.inventories import as_nobody, closed
 from instances.stores import UNIT, Held, pull
 
+from datacollect.transfer.protocol.source import Listed, Page
 from datacollect.transfer.store.path_lookup import displaced_files
+from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.snapshot import snapshot_of
 from datacollect.transfer.store.store import Store
 
@@ -249,3 +251,25 @@ def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypa
     ):
         (found,) = displaced_files(Path(), state)
     assert found.why == "S/a cannot be examined: Permission denied; fix that"
+
+
+def test_of_a_folder_that_is_not_there_one_file_is_looked_at(tmp_path, monkeypatch):
+    """Of three folders one is there: each of its files is looked at, and one of each other."""
+    (tmp_path / "S" / "b").mkdir(parents=True)
+    real, looked = Places.taken, []
+
+    def taken(self, number, source, path, n_bytes):
+        looked.append(path)
+        return real(self, number, source, path, n_bytes)
+
+    monkeypatch.setattr(Places, "taken", taken)
+    paths = [f"{folder}/{i}" for folder in ("a", "a/x", "b", "c") for i in range(3)]
+    with closing(Store(tmp_path)) as store:
+        store.state.begin_start(["S"])
+        listing = store.listing("S")
+        listing.take(Page([Listed(path, 1, 0, 0) for path in sorted(paths)]))
+        listing.end()
+        assert store.prepare("S", UNIT, apart=False) == []
+        store.know("S")
+        assert len(store.needed("S")) == 1
+    assert looked == ["a/0", "a/x/0", "b/0", "b/1", "b/2", "c/0"]

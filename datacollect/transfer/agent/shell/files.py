@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.transfer.protocol.messages import (
@@ -57,6 +58,17 @@ class _OpenHow(ctypes.Structure):
         ("mode", ctypes.c_uint64),
         ("resolve", ctypes.c_uint64),
     )
+
+
+# Made once: an inventory opens a million files.
+_NUMBER_OF_OPENAT2 = ctypes.c_long(_SYS_OPENAT2)
+_SIZE_OF_HOW = ctypes.c_size_t(ctypes.sizeof(_OpenHow))
+
+
+@lru_cache
+def _how(flags: int) -> ctypes.Array[_OpenHow]:
+    """Return how to open something beneath a folder, as the kernel wants to have it told."""
+    return (_OpenHow * 1)(_OpenHow(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGIC_LINKS))
 
 
 class Folder:
@@ -182,13 +194,13 @@ class Folder:
 
     def _openat2(self, path: str, flags: int) -> int:
         assert self._syscall is not None
-        how = _OpenHow(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGIC_LINKS)
+        how = _how(flags)
         number = self._syscall(
-            ctypes.c_long(_SYS_OPENAT2),
+            _NUMBER_OF_OPENAT2,
             ctypes.c_int(self._number),
             ctypes.c_char_p(os.fsencode(path)),
-            ctypes.byref(how),
-            ctypes.c_size_t(ctypes.sizeof(how)),
+            how,
+            _SIZE_OF_HOW,
         )
         if number < 0:
             number = ctypes.get_errno()

@@ -220,6 +220,23 @@ def piece_range(layout: Layout) -> tuple[IntArray, IntArray]:
     return first, last
 
 
+def pieces_of_rows(layout: Layout, is_meant: np.ndarray) -> IntArray:
+    """Return the pieces over which the files in some rows are spread: sorted, each once.
+
+    >>> layout = Layout.empty().extended(np.array([7, 8, 9]), np.array([100, 50, 9]), 64)
+    >>> pieces_of_rows(layout, np.array([True, False, False])).tolist()
+    [0, 1]
+    >>> pieces_of_rows(layout, np.array([False, True, True])).tolist()
+    [1, 2]
+    """
+    first, last = piece_range(layout)
+    # Of so many files: those that begin with a piece, without those that have ended before it.
+    n_begun = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
+    np.add.at(n_begun, first[is_meant], 1)
+    np.add.at(n_begun, last[is_meant], -1)
+    return np.flatnonzero(np.cumsum(n_begun))
+
+
 def recorded_bytes(layout: Layout, recorded: set[int]) -> IntArray:
     """Return how many bytes of each file are in recorded pieces.
 
