@@ -105,7 +105,7 @@ class WhatIf:
             return "derate", f"it was planned on {derate:.3g} of all links' bandwidths"
         margin_s = self._asked("margin_s")
         if margin_s is not None:
-            text = f"it is through with windows and deadlines {format_duration(margin_s)} early"
+            text = f"it is done with windows and deadlines {format_duration(margin_s)} early"
             return "margin", text
         return None
 

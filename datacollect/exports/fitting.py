@@ -229,7 +229,7 @@ class _Search:
             if ends_s <= deadline_s * (1 + SAME_INSTANT):
                 ends_s, besides = found.with_requests_s, f" with {REQUEST_S} s for each request"
             late_s = ends_s - deadline_s
-            what = f"ends never, not by {deadline}"
+            what = f"never ends, let alone by {deadline}"
             if math.isfinite(late_s):
                 ends = f"ends at {instant_text(ends_s, clock)}{besides}"
                 what = f"{ends}, {format_duration(late_s)} after {deadline}"
@@ -274,9 +274,9 @@ class _Search:
             if len(jobs.jobs) > MOST_JOBS:
                 break
             if self.is_held(self.timed(jobs)):
-                return f"with --piece-bytes {size} it holds, or leave the option out"
+                return f"with --piece-bytes {size} they keep it, or leave the option out"
         # Of one size for all routes there would be too many; each may have its own.
-        return "leave --piece-bytes out: then it holds" if self.some_hold() else ""
+        return "leave --piece-bytes out: then they keep it" if self.some_hold() else ""
 
     def in_pieces(self) -> _Search:
         """Search for a tool that fetches pieces, at their times."""

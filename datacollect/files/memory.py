@@ -105,7 +105,7 @@ def memory_words() -> str:
     if not is_limited():
         return f"memory is short: this process has {_has('VmRSS')}"
     most = format_bytes(resource.getrlimit(resource.RLIMIT_AS)[0])
-    return f"memory is short: this process has {_has('VmSize')} of the {most} that it may"
+    return f"memory is short: this process has {_has('VmSize')} of the {most} that it may use"
 
 
 def _stack_bytes() -> int:

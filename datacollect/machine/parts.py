@@ -46,7 +46,7 @@ class Cost:
     own_s_per_gib : float or None
         As much of it as the process itself is charged for.
     load : float
-        What others kept busy meanwhile, a part of all processors.
+        The part of all processors that other programs kept busy meanwhile.
     forced : bool
         Measured although others were busy.
     """

@@ -66,10 +66,15 @@ _LOAD = (
     Field(
         "load",
         Share(),
-        "What others kept busy meanwhile, a part of all processors.",
+        "The part of all processors that other programs kept busy meanwhile.",
         default=0.0,
     ),
-    Field("forced", Flag(), "Whether it was measured although others were busy.", default=False),
+    Field(
+        "forced",
+        Flag(),
+        "Whether it was measured although other programs were busy.",
+        default=False,
+    ),
 )
 
 COST = Table(

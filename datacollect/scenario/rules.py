@@ -60,7 +60,12 @@ def _check_hosts(hosts: Mapping[str, Any]) -> None:
         if entry["at"] is not None:
             for key in ("domain", "among"):
                 if entry[key] is not None:
-                    raise wrong(f"{place}.{key}", "excludes at", entry[key], "keep one of them")
+                    raise wrong(
+                        f"{place}.{key}",
+                        "cannot be combined with at",
+                        entry[key],
+                        "keep one of them",
+                    )
 
 
 def _check_background(background: Mapping[str, Any]) -> None:
@@ -156,7 +161,10 @@ def _check_chains(method: Mapping[str, Any]) -> None:
     turns = ("total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
     for key in (*shapes, *turns) if per_source else shapes:
         if method[key] is not None:
-            rule = 'excludes relays = "chains", over which each route pulls its share at once'
+            rule = (
+                'cannot be combined with relays = "chains", '
+                "over which each route pulls its share at once"
+            )
             raise wrong(f"method.{key}", rule, method[key], instead)
 
 
@@ -167,7 +175,7 @@ def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> N
         if estimates[key]:
             raise wrong(
                 f"estimates.{key}",
-                f"excludes {where}: there are no estimates",
+                f"cannot be combined with {where}: there are no estimates",
                 list(estimates[key]),
                 "leave it out",
             )
@@ -180,12 +188,12 @@ def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> N
         )
     for key in ("connections_as", "streams_as", "as_many_times"):
         if method[key] is not None:
-            rule = f"excludes {where}: another method's plan would mean nothing"
+            rule = f"cannot be combined with {where}: another method's plan would mean nothing"
             raise wrong(f"method.{key}", rule, method[key], "give method.connections")
     if method["timing"] != "asap" or method["pace"] or method["time_slot_s"] is not None:
         raise ProblemError(
-            f'method: {where} excludes timing = "planned", pace and time_slot_s: nobody knows '
-            "when a transfer ends; leave them out"
+            f'method: {where} cannot be combined with timing = "planned", pace and time_slot_s: '
+            "nobody knows when a transfer ends; leave them out"
         )
 
 
@@ -216,8 +224,8 @@ def _check_time_slots(method: Mapping[str, Any]) -> None:
         )
     if method["streams"] != 1 or method["total_streams"] or method["streams_as"]:
         raise ProblemError(
-            "method: time_slot_s excludes streams, total_streams and streams_as: in turns "
-            "each source has one connection; leave them out"
+            "method: time_slot_s cannot be combined with streams, total_streams and streams_as: "
+            "in turns each source has one connection; leave them out"
         )
 
 
@@ -234,5 +242,5 @@ def _check_replanning(method: Mapping[str, Any]) -> None:
             raise wrong(f"method.{key}", rule, method[key], "or leave out method.replan_s")
     for key in ("slot_s", "scaled_slot_s"):
         if method[key] is not None:
-            rule = "excludes replan_s, which is for pipelined plans"
+            rule = "cannot be combined with replan_s, which is for pipelined plans"
             raise wrong(f"method.{key}", rule, method[key], "leave out one of them")

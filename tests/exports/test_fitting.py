@@ -93,7 +93,7 @@ def test_pieces_so_small_that_requests_take_too_long_are_refused(in_time):
     """4900 requests take 2450 s: the window closes before."""
     with pytest.raises(InfeasibleError, match="misses the window of the link") as refused:
         written(*in_time, piece_bytes=20 * MB)
-    assert "leave --piece-bytes out: then it holds" in str(refused.value)
+    assert "leave --piece-bytes out: then they keep it" in str(refused.value)
 
 
 def test_requests_may_end_within_a_twentieth_after_the_deadline():

@@ -241,7 +241,7 @@ EXAMPLES = [
         lambda: addressed("rclone", ["{host}:{path}", "S=zrh:{path}"], ["{host}:{source}/{path}"]),
     ),
     Example("with --piece-bytes {} it holds", too_large, in_small_pieces),
-    Example("it holds, or leave the option out", too_large, fitted),
+    Example("they keep it, or leave the option out", too_large, fitted),
     Example(
         "forwards whole files: take --as curl",
         lambda: fitted("rsync"),
@@ -293,7 +293,7 @@ EXAMPLES = [
         jobs("--checksum md5", files=WITH_MD5),
     ),
     Example(
-        "is for --as; say as what to write the pull lists",
+        "is for --as; say which kind of file to write",
         pulls("--manifest f.csv"),
         pulls("--manifest f.csv --as csv"),
     ),
@@ -344,7 +344,7 @@ EXAMPLES = [
         submitted(by_the_client),
     ),
     Example(
-        "leave --piece-bytes out: then it holds",
+        "leave --piece-bytes out: then they keep it",
         lambda: beside_much(piece_bytes=1960 * MB),
         beside_much,
     ),

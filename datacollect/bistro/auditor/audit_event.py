@@ -388,7 +388,9 @@ def _amendments(
             try:
                 amendment = read_amendment(entry, event)
             except ProblemError:
-                lies.append(Lie(origin, f"Its entry {index} is no commitment and no amendment."))
+                lies.append(
+                    Lie(origin, f"Its entry {index} is neither a commitment nor an amendment.")
+                )
                 continue
             amendments[entry] = amendment
             where.setdefault(entry, []).append(origin)

@@ -85,14 +85,14 @@ class Custody:
         Entries: ``in_time``, and of these ``collected``, ``refused``, ``superseded``, ``missing``,
         each exactly once; ``acknowledged``, of the missing, says of how many bistros have signed
         that they hold them; ``late``; ``unproved``, which no quorum has signed. And how many were
-        said superseded by what never came: ``superseded_by_absent``, in the end.
+        said superseded by an entry that never arrived: ``superseded_by_absent``, in the end.
     refused : dict of str to int
         Refused ones by reason.
     missing : tuple of bytes
         The first entries that are missing, of each partition.
     unseen : tuple of bytes
-        The first that were said superseded by what never came: whether that is of the same ticket,
-        only its owner can see.
+        The first that were said superseded by an entry that never arrived: only its owner can
+        see whether that is of the same ticket.
     bistros : dict of str to (int, int)
         By name: batches that are here, and their rows; all of the event's, where a folder of
         batches was given.

@@ -95,7 +95,7 @@ class Tally:
     missing : list of bytes
         The first that are missing.
     unseen : list of bytes
-        The first that were said superseded by what never came.
+        The first that were said superseded by an entry that never arrived.
     """
 
     counts: Counter[str]
@@ -203,7 +203,7 @@ class _Verdicts:
     def findings(
         self, displaced: np.ndarray, rules: Rules, in_time: np.ndarray
     ) -> tuple[list[Finding], np.ndarray]:
-        """Return what contradicts itself, and what is superseded by what never came.
+        """Return what contradicts itself, and what is superseded by an entry that never arrived.
 
         The latter can be, and nothing that is public shows whether the other one is of the same
         ticket: only the owner of that can see it.

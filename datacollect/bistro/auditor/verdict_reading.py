@@ -117,21 +117,21 @@ def read_verdicts(
         It does not answer, or not what can be read.
     """
     if event.verdicts is None:
-        raise ProblemError("the event names no log of verdicts; nobody has promised any")
+        raise ProblemError("the event names no log of verdicts, so nobody has promised verdicts")
     service = Service(where, event.verdicts)
     with asking(where) as asker:
         head = head_of(service, asker)
         if head is None:
             # An empty log shows none either; but nobody may take another place for one.
             raise ProblemError(
-                f"{where} shows no checkpoint: it is no log of verdicts, or holds none yet; give "
-                "the url of the event's [verdicts]"
+                f"{where} shows no checkpoint: it is not a log of verdicts, or has no verdicts "
+                "yet; give the url in the event's [verdicts]"
             )
         n_witnesses = len(cosigned_times(head.note, event.witness_keys))
         if n_witnesses < event.quorum:
             raise ProblemError(
-                f"{n_witnesses} witnesses have signed the log of verdicts, {event.quorum} make it "
-                "count; ask again later"
+                f"{n_witnesses} witnesses have signed the log of verdicts, and {event.quorum} are "
+                "needed; try again later"
             )
         rows = _Rows(event, take)
         log, lies = read_tree(service, head, asker, rows.add, is_over=is_over)

@@ -130,7 +130,7 @@ def superseded(
     greater entry is the later one, for everybody alike.
 
     What a ticket is not good for any more never counts. Where nothing has come of all that it is
-    good for, that stands in its place.
+    good for, that counts instead.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ class Register:
             )
 
     def judge_times(self) -> None:
-        """Refuse what is late, unless it was judged; take that back where it is late no more.
+        """Refuse what is late, unless it was judged; take that back where it is no longer late.
 
         To be called after times were taken, and after the deadline was moved.
         """
@@ -391,7 +391,7 @@ class Register:
     def _having_several(self, logged: Mapping[str, Collection[tuple[int, bytes]]]) -> set[str]:
         """Return the tickets of which more than what was collected is known.
 
-        Of nearly all one entry is, which came and counts: nothing stands in its place. What was
+        Of nearly all one entry is, which came and counts: nothing counts instead. What was
         superseded counts again where the other one turns out to be none of the ticket's.
         """
         only = {t: next(iter(each))[1] for t, each in logged.items() if len(each) == 1}

@@ -175,7 +175,7 @@ class CountingListener(socket.socket):
             is_taken = self.places.take(address[0])
         if not is_taken:
             connection.close()
-            raise ConnectionAbortedError("there is no place for one more")
+            raise ConnectionAbortedError("there is no room for another connection")
         return _Counted(connection, self.places, address[0], self._by_file), address
 
     @contextmanager

@@ -356,7 +356,7 @@ class ServiceCore:
         if not signed.is_of(self.log) or self._edge.root() != signed.checkpoint.root:
             raise ProblemError(
                 f"the log's folder holds another log than {self.log.name}, or is damaged: its "
-                "checkpoint and its tiles contradict each other; bring the newest copy"
+                "checkpoint and its tiles contradict each other; restore the newest copy"
             )
         self._witnessing.add(signed)
 

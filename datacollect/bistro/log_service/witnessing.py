@@ -276,13 +276,13 @@ class Witnessing:
             said = f"{name} has signed another log of {told} entries in this one's name"
         n_believed = strength.n_believed(self._event)
         if len(self._claims) < n_believed:
-            return [Warn(f"{said}; alone it is not believed")]
+            return [Warn(f"{said}; one witness alone is not believed")]
         least = sorted(self._claims.values())[-n_believed]
         if least > held:
             why = f"entries {held} to {least - 1} are missing. It was restored from an old copy"
         else:
-            why = "it is another one than was published. Two copies of it run, or have run"
-        self.missing = f"{said}: {why}; bring the newest one, and start again"
+            why = "it is not the one that was published. Two copies of it run, or have run"
+        self.missing = f"{said}: {why}; restore the newest one, and start again"
         return [Warn(self.missing)]
 
     def published(self, size: int) -> None:

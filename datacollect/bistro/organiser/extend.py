@@ -137,7 +137,9 @@ def extend(
     if cancelled is not None:
         changes["cancelled"] = cancelled
     if verdicts_url is not None and verdicts is None:
-        raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
+        raise ProblemError(
+            "--verdicts-url belongs to a new log of verdicts; give that log's key with --verdicts"
+        )
     if not changes and verdicts is None:
         raise ProblemError("say what changes: --deadline, --revoke, --bistros or --verdicts")
     private = read_private_key(key)

@@ -245,7 +245,8 @@ def read_ticket_list(path: Path) -> list[tuple[str, ...]]:
     if table.header != COLUMNS:
         raise ProblemError(
             f"{name}: must have the columns {', '.join(COLUMNS)} alone, got "
-            f"{shown(', '.join(table.header))}; move it elsewhere, for it is written anew"
+            f"{shown(', '.join(table.header))}; move it elsewhere, since this command writes it "
+            "again"
         )
     return [tuple(row) for _, row in table.rows()]
 

@@ -267,7 +267,7 @@ class HandingIn:
         if answer.status == 404:
             # It does not hold what it has acknowledged: its word in the receipt is evidence.
             self._holders.discard(i)
-            asked.failed(now_s, "it has acknowledged the entry, and does not hold it")
+            asked.failed(now_s, "it has acknowledged the entry, but does not hold it")
             self._turn_s = now_s
             return
         if answer.status != 200:

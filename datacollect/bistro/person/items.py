@@ -175,7 +175,7 @@ def _item_or_refused(
 def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
     path = Path(given)
     if not os.fspath(given):
-        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
+        raise ProblemError("'': no file has an empty name; check what the shell made of it")
     with naming_unread(path):
         _require_file(path)
     # Who names a .keep goes on with it, also where the file has gone or changed.
@@ -198,8 +198,8 @@ def _require_short(item: Item) -> None:
     if n_bytes > most:
         room = most - len(RECEIPT_SUFFIX)
         raise ProblemError(
-            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, {room} may be: its "
-            f"receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
+            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, at most {room} are "
+            f"allowed: its receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
         )
 
 
@@ -210,7 +210,7 @@ def _require_file(path: Path) -> None:
     if not path.exists():
         raise ProblemError(f"{name}: no such file; check the path")
     if not path.is_file():
-        raise ProblemError(f"{name}: is no regular file; copy what it holds into one")
+        raise ProblemError(f"{name}: is not a regular file; copy its content into one")
 
 
 def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
@@ -268,7 +268,7 @@ def _alone(item: Item) -> Iterator[None]:
         number = os.open(item.keep, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if not _is_locked(number):
-            raise ProblemError(f"{item.name}: another process is handing it in; wait for its end")
+            raise ProblemError(f"{item.name}: another process is handing it in; wait until it ends")
         yield
     finally:
         os.close(number)
@@ -390,7 +390,7 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
         _require_source(item, kept)
     elif item.file is not None and not is_unchanged(item.file, kept):
         raise ProblemError(
-            f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
+            f"{item.name}: was changed since it was sealed as {name}; to continue with what was "
             f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
             "another folder with -o"
         )

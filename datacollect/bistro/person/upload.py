@@ -209,7 +209,7 @@ def upload(
     into : path-like, optional
         Folder of what is kept; by default beside each file.
     commit_only : bool
-        End after the timestamp; send nothing.
+        Stop after the timestamp; send nothing.
     elsewhere : bool
         Send what a bistro holds to another one, too, unless it was collected: where the first has
         lost it. Not with `commit_only`.

@@ -118,7 +118,7 @@ class FeedService:
             if self._room_bytes < n_bytes or self._room_bytes <= 0:
                 raise StoreError(
                     f"the {format_bytes(self.feed.most_bytes)} that `bytes` of [feed] allows are "
-                    "used up; have feeds moved away there, or that raised"
+                    "used up; have feeds moved away there, or the limit raised"
                 )
             self._room_bytes -= n_bytes
 
@@ -139,7 +139,7 @@ class FeedService:
             # Its sender has noticed before this host that it has ended.
             other.cut()
             if not other.has_left.wait(max(until_s - time.monotonic(), 0)):
-                raise StoreError(f"the connection before of the feed {hello.name} does not end")
+                raise StoreError(f"the previous connection of the feed {hello.name} does not end")
 
     def leave(self, session: FeedSession) -> None:
         """Take the name of its feed from a session that had it."""

@@ -194,12 +194,12 @@ class Guard:
     def _found(self, now_s: float) -> tuple[Reason, str] | None:
         if now_s - self._heard_s > SILENT_S:
             return Reason.SILENT, (
-                f"the receiver has not reported for {SILENT_S:g} s; look whether its agent runs "
-                "and the path holds"
+                f"the receiver has not reported for {SILENT_S:g} s; check that its agent runs "
+                "and that the path works"
             )
         if self._n_sent > self._seen[-1].n_packets and now_s - self._moved_s > SILENT_S:
             return Reason.LOST, (
-                f"nothing that was sent for {SILENT_S:g} s has arrived; look whether the path holds"
+                f"nothing that was sent for {SILENT_S:g} s has arrived; check that the path works"
             )
         for window_s in WINDOWS_S:
             seen = self._since(now_s - window_s)

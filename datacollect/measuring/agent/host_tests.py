@@ -174,7 +174,7 @@ class HostTests:
         for tool in ticket.tools:
             if tool not in self._config.tools:
                 raise RefusedError(
-                    f"the tool {shown(tool)} is none of this agent's: "
+                    f"the tool {shown(tool)} is not one of this agent's: "
                     f"{', '.join(self._config.tools)}; write it into tools of [measure]",
                     403,
                 )
@@ -201,7 +201,7 @@ class HostTests:
                 raise RefusedError(
                     f"the test may take {ticket.most_bytes} bytes, and {max(left_bytes, 0)} of "
                     f"the {self._config.bytes_per_hour} of bytes_per_hour are left; ask for less, "
-                    "or later",
+                    "or try later",
                     429,
                 )
             if self._leased is None and not self._locked():

@@ -140,8 +140,8 @@ def _require_window(n_bytes: int) -> None:
         allowed_bytes = _set_window(any_socket, n_bytes)
     if allowed_bytes < n_bytes:
         raise ProblemError(
-            f"this host's kernel allows windows of at most {allowed_bytes} bytes, asked were "
-            f"{n_bytes}; raise net.core.wmem_max there, or ask for less"
+            f"this host's kernel allows windows of at most {allowed_bytes} bytes, but the test "
+            f"asks for {n_bytes}; raise net.core.wmem_max there, or ask for less"
         )
 
 

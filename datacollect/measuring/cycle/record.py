@@ -91,7 +91,7 @@ def read_record(folder: Path) -> CycleRecord | None:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
-            f"{folder / FILE}: is no record of a cycle of this version; move it away, and a new "
+            f"{folder / FILE}: is not a record of a cycle of this version; move it away, and a new "
             "cycle begins"
         ) from None
 

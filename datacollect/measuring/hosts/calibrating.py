@@ -218,7 +218,10 @@ def _datagrams(seconds: float) -> tuple[list[Cost], dict[str, str]]:
         program = datagrams.compiled(Path(folder))
         if program is None:
             found = datagrams.bursts_from_python(seconds)
-            how = "from Python, whose calls add 1 to 4 µs to each: no C compiler makes our program"
+            how = (
+                "from Python, whose calls add 1 to 4 µs to each: no C compiler could build our "
+                "program"
+            )
             return datagrams.costs_of(found, LOOPBACK), {"datagrams": how}
         words = [str(program), LOOPBACK_ADDRESS, str(seconds)]
         costs = datagrams.costs_of(datagrams.run_program(words, seconds), LOOPBACK)

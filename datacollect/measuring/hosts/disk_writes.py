@@ -71,8 +71,8 @@ def require_disk(folder: str | PathLike[str], mounts: Path = MOUNTS) -> str:
     kind = file_system_of(path, mounts)
     if kind in NETWORKED:
         raise ProblemError(
-            f"--disk {name}: lies on another machine's disk ({kind}), which is no part of this "
-            "one; name a folder on a disk of its own"
+            f"--disk {name}: lies on another machine's disk ({kind}); name a folder on a disk "
+            "of this machine"
         )
     try:
         with tempfile.TemporaryFile(dir=path):

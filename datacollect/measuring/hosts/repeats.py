@@ -38,7 +38,7 @@ def interval_of(values: Sequence[float]) -> Interval:
     Interval(value=2.0, low=1.0, high=3.0)
     """
     if not values:
-        raise TransferError("nothing was measured in the time that there was; give more --seconds")
+        raise TransferError("nothing was measured in the given time; give more --seconds")
     return Interval(median(values), min(values), max(values))
 
 

@@ -197,7 +197,7 @@ def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
             "and start the agent again",
             status,
         )
-    raise TransferError(f"{name}: its answer is no JSON object; is it an agent of this version?")
+    raise TransferError(f"{name}: its answer is not a JSON object; is it an agent of this version?")
 
 
 def _number(name: str, tree: Mapping[str, Any], key: str) -> float:

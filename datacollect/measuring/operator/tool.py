@@ -90,8 +90,8 @@ class Option(NamedTuple):
     in_bytes: bool = False
 
 
-SECONDS = Option("--seconds", "TIME", "How long each.", 0.1, 60.0)
-MOST_BYTES = Option("--bytes", "BYTES", "A test ends once so much is sent.", in_bytes=True)
+SECONDS = Option("--seconds", "TIME", "How long each test takes.", 0.1, 60.0)
+MOST_BYTES = Option("--bytes", "BYTES", "A test ends once this much is sent.", in_bytes=True)
 
 
 class Tool(NamedTuple):

@@ -165,7 +165,7 @@ class LeaseTaking:
         if self._state == "ready":
             return self._end("the leases are over", now_s)
         if now_s >= self.give_up_s:
-            return self._end("another test, or no answer, until all patience was over", now_s)
+            return self._end("another test, or no answer, until the time to wait was over", now_s)
         return self.begin(now_s) if self._state == "pausing" else self._ask(now_s)
 
     def lost(self, fingerprint: str, now_s: float) -> list[LeaseAction]:

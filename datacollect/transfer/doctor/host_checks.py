@@ -134,7 +134,7 @@ def _free(folder: Path, least_bytes: int) -> Finding:
         found = os.statvfs(there)
     except OSError as error:
         reason, remedy = refusal_of(error)
-        return _stops(what, reason, "a disk that responds", remedy or "mend the disk")
+        return _stops(what, reason, "a disk that responds", remedy or "repair the disk")
     if found.f_flag & os.ST_RDONLY or not os.access(there, os.W_OK):
         remedy = "name another folder, or give this user permission to write there"
         return _stops(what, "cannot be written", "a folder that can be written", remedy)

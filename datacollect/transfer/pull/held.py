@@ -101,7 +101,7 @@ def why_late(history: History, destination: str) -> tuple[str, ...]:
         does = ("sent", "received")[end]
         found.append(
             f"{host} {does} {format_rate(got)} over all its links, {format_rate(wanted)} planned: "
-            "what they share, or its own limit, is what binds"
+            "the limit is what they share, or its own"
         )
         explained = _along_routes(explained | links, history, destination)
     slow = {link: rates for link, rates in slow.items() if link not in explained}

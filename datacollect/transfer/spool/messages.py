@@ -156,7 +156,7 @@ def parse_order(body: bytes) -> Order:
     rows = require_list(tree, "pieces", MOST_ORDERED)
     pieces = tuple(_asked(row, f"pieces[{i}]") for i, row in enumerate(rows))
     if not pieces or len({piece.index for piece in pieces}) < len(pieces):
-        raise ProblemError("pieces must be some, each once")
+        raise ProblemError("pieces must name at least one, each once")
     ticket = tree.get("ticket")
     if not isinstance(ticket, str) or not ticket.isascii() or not ticket.isprintable():
         raise ProblemError("ticket must be the token of a ticket")

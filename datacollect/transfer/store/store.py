@@ -883,7 +883,7 @@ def _covers(equal: Sequence[Range], span: Span) -> bool:
 
 
 _DISTURBED = (
-    "what had come of it was not as it was written, three times: another program writes to the "
+    "what had arrived of it was found altered, three times: another program writes to the "
     "folder .datacollect; stop it, and start the same command again"
 )
 

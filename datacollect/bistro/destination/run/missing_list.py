@@ -79,7 +79,7 @@ class ShownReceipts:
 
     def _taken(self, path: Path, event: Event, written: int) -> Receipt | None:
         if written < 0:
-            self._report(f"{document_name(path)}: is no file that could be a receipt; remove it")
+            self._report(f"{document_name(path)}: cannot be a receipt; remove it")
             return None
         try:
             receipt = read_receipt(read_bytes(path), document_name(path))

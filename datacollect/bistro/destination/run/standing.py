@@ -188,7 +188,7 @@ def read_standing(folder: Path) -> Standing:
     except (FileNotFoundError, NotADirectoryError):
         raise ProblemError(
             f"{document_name(folder)}: nothing was collected there yet; `datacollect event run` "
-            "begins"
+            "starts collecting"
         ) from None
     except OSError as error:
         raise not_written(folder, error) from error

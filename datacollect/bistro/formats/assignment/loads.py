@@ -35,7 +35,7 @@ _RATE = Number("bytes per second", positive=True)
 
 LOADS = Table(
     "the table of loads",
-    "How loaded each bistro is, by the destination.",
+    "How loaded each bistro is, according to the destination.",
     (
         Field("event", Hex(), "The event's id.", required=True),
         Field("number", Whole(stop=SIZE_STOP), "Rises with each table.", required=True),

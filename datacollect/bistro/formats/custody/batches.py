@@ -201,7 +201,7 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
     raw, row = data[4 + n_note :], row_of_event(event)
     n_rows = whole(lines[-3], f"{place}: its number of rows", MOST_ROWS + 1)
     if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[-2]:
-        raise ProblemError(f"{place}: its rows are not those that its note says; fetch it again")
+        raise ProblemError(f"{place}: its rows do not match its note; fetch it again")
     return Batch(
         event.id,
         bistro.name,

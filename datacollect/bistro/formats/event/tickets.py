@@ -59,7 +59,7 @@ _CLAIMS: dict[str, Kind] = {
 
 TICKET = Document(
     "the ticket",
-    "Lets one person hand in. Whoever has this file can do so in that person's name.",
+    "Lets one person hand in. Anyone who has this file can do so in that person's name.",
     (
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
@@ -152,8 +152,8 @@ def _base64(told: bytes) -> str:
 def _values(tree: dict[str, Any]) -> dict[str, Any]:
     if tree.get("format") == OLDER_FORMAT:
         raise ProblemError(
-            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, with "
-            "which nothing is handed in any more; ask the organiser for a new one"
+            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, which "
+            "is no longer accepted; ask the organiser for a new one"
         )
     return TICKET.read(tree)
 

@@ -54,7 +54,7 @@ def json_file(data: bytes, name: str) -> Any:
     tree = parse_json(decode(data, name), name)
     if not _is_json(tree):
         raise ProblemError(
-            f"{name}: has NaN, Infinity or half a letter, which JSON has not; get it again"
+            f"{name}: has NaN, Infinity or half a letter, which JSON does not allow; fetch it again"
         )
     return tree
 

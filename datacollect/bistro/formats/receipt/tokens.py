@@ -144,8 +144,8 @@ def outside_time(
         found = _first_judged(token, entry, authorities)
         if found is None:
             reasons.append(
-                f"Token {i + 1} does not count: it is over other data, or of none of the event's "
-                "authorities."
+                f"Token {i + 1} does not count: it is over other data, or of no authority of the "
+                "event."
             )
         else:
             counting.append(found)

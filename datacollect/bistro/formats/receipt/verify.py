@@ -288,8 +288,8 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
         if found.time_s is not None and is_as_written:
             reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
             return found.time_s
-        why_not = found.why_not or "its line extra is none of such a proof"
-    reasons.append(f"What says that it was collected does not count: {why_not}.")
+        why_not = found.why_not or "its extra line does not belong in such a proof"
+    reasons.append(f"The proof that it was collected does not count: {why_not}.")
     return None
 
 

@@ -30,7 +30,7 @@ MAGIC = b"datacollect-sealed/2\n"
 # Heads that are longer are refused unread.
 _MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
 _LENGTH_BYTES = 4
-_OTHER_HEAD = "what was sealed has another head than a sealed file"
+_OTHER_HEAD = "what was sealed does not begin as a sealed file does"
 
 
 class Readable(Protocol):
@@ -288,7 +288,7 @@ class _Unpacking(_Stream):
             return b""
         length = int.from_bytes(self._head[len(MAGIC) : begin], "big")
         if not self._head.startswith(MAGIC) or length > _MOST_INNER_BYTES:
-            raise ProblemError("what was sealed is no file that was handed in")
+            raise ProblemError("what was sealed is not a file that was handed in")
         if len(self._head) < begin + length:
             return b""
         self._inner = _inner(bytes(self._head[begin : begin + length]))
@@ -300,5 +300,5 @@ class _Unpacking(_Stream):
 
     def opened(self) -> Opened:
         if self._inner is None or self._code is None:
-            raise ProblemError("what was sealed is no file that was handed in")
+            raise ProblemError("what was sealed is not a file that was handed in")
         return Opened(self._inner, self._n_bytes, self._code.digest())

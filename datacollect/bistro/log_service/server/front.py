@@ -130,7 +130,7 @@ class Remote:
             async with asyncio.timeout(ANSWER_S):
                 return await future
         except TimeoutError:
-            return Reply.words(503, "the service is stuck; try again, or ask another", 30)
+            return Reply.words(503, "the service does not respond; try again, or ask another", 30)
         finally:
             self._waiting.pop(number, None)
 

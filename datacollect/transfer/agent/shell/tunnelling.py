@@ -244,7 +244,7 @@ class TunnelSession:
         except OSError as error:
             failure = error.strerror or "this host fails"
         except RuntimeError:
-            failure = "no thread to be had"
+            failure = "no thread is available"
         self._shell.tell(events.Dialled(self._shell.now(), self._number, failure))
 
     def _connected(self, host: str, port: int) -> socket.socket:

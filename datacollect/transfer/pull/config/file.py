@@ -125,7 +125,8 @@ class Collection:
         if sources is not None:
             if not sources:
                 raise ProblemError(
-                    "sources: names no host; name what to collect, or leave it out for all of all"
+                    "sources: names no host; name what to collect, or leave it out to collect "
+                    "everything"
                 )
             sources = {
                 name: _source(name, entry, entries, destination) for name, entry in sources.items()

@@ -405,7 +405,7 @@ class _Slot:
             ]
             to_abort = [self._to_abort.pop(task) for task in stalled]
         for task, abort in zip(stalled, to_abort, strict=True):
-            self.why[task] = f"{task.tail}: no piece has come whole for {patience_s:g} s"
+            self.why[task] = f"{task.tail}: no whole piece has arrived for {patience_s:g} s"
             if task.tail != task.source and not self.moved[task]:
                 self.stalled.add(task.tail)
             abort()

@@ -102,7 +102,7 @@ def require_links(collection: Collection) -> None:
     """Raise `ProblemError` where a collection cannot be planned in slots."""
     if not says_links(collection):
         raise ProblemError(
-            "--slot plans by links, and the collection file names none; write [[links]] with their "
+            "--slot needs links, and the collection file names none; write [[links]] with their "
             "bandwidths, or bandwidth_csv"
         )
 

@@ -29,7 +29,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 SERVER = Table(
     "the server",
-    "Another web server, which knows ranges: nginx, an object store.",
+    "Another web server, which supports ranges: nginx, an object store.",
     (
         Field("url", Text(), "Folder below which the files lie: https://host/folder/."),
         Field(

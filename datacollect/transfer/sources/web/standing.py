@@ -75,7 +75,7 @@ MOST_FAILURES = 4
 # A file has at most this many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # What is said of a file of which nothing comes.
-SILENT = "no data, or too little, comes on request"
+SILENT = "no data, or too little, arrives on request"
 # So many others are asked whether the server is there.
 MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 

@@ -74,7 +74,7 @@ def unusable(folder: Path, error: OSError) -> NotWrittenError:
     if error.errno in FULL:
         what, remedy = "cannot be written", f"{remedy or MEND_DISK}, and start again"
     else:
-        what, remedy = "is not a folder to write to", "name another with --into"
+        what, remedy = "is not a folder that can be written to", "name another with --into"
     return NotWrittenError(f"{folder}: {what}: {reason}; {remedy}", error.errno)
 
 

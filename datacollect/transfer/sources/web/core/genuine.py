@@ -223,7 +223,7 @@ class Claims:
             question = ": a login page?" if now is ContentKind.HTML and not says else ""
             return f"it is {now.value} now{says}, and was {was.value} when it came{question}"
         if says and error_in(copy.begins, copy.n_bytes) is None:
-            return f"it speaks of an error now{says}"
+            return f"it now mentions an error{says}"
         if _has_shrunk(claim) and found.n_shrunk > 1 and 2 * found.n_shrunk >= found.n_changed:
             return (
                 f"{found.n_shrunk} of the {counted(found.n_changed, 'file')} that have changed "
