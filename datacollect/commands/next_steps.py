@@ -78,7 +78,7 @@ def _places(command: str, given: Given) -> list[str]:
 
 
 def _refuses(given: Given) -> bool:
-    """Whether the same command would not write over what it has written."""
+    """Return whether the same command would not write over what it has written."""
     # What a report calls by itself is its own, and written again.
     return "force" in given and not given["force"] and any(_places("", given))
 

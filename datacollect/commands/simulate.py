@@ -253,7 +253,7 @@ def _streams(outcome: Outcome) -> str:
 
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
-    """How often the remainder was planned again, where the scenario asks for it."""
+    """Return how often the remainder was planned again, where the scenario asks for it."""
     from datacollect.files.units import format_duration
 
     if outcome.replanning is None:

@@ -89,7 +89,7 @@ class Fitted:
 
     @property
     def makespan_s(self) -> float:
-        """When the last job ends; infinite where that is never."""
+        """Return when the last job ends; infinite where that is never."""
         return float(self.finish_s.max(initial=0.0))
 
 
@@ -175,7 +175,10 @@ class _Search:
         return Fitted(jobs, finish_s, float(asked_s.max(initial=0.0)))
 
     def is_held(self, found: Fitted) -> bool:
-        """Whether the deadline is kept, or without one the end is near the plan's; and storage."""
+        """Return whether the deadline is kept, or without one the end is near the plan's.
+
+        And storage.
+        """
         needed = stored_bytes(self.problem, found.jobs)
         return self._is_in_time(found) and not self._overfull(needed)
 
@@ -283,7 +286,7 @@ class _Search:
         return replace(self, file_format=replace(self.file_format, may_cut=True, is_timed=True))
 
     def some_hold(self) -> bool:
-        """Whether there are pieces with which it holds."""
+        """Return whether there are pieces with which it holds."""
         for cuts in self.ways(None):
             jobs = self.jobs(cuts)
             if len(jobs.jobs) <= MOST_JOBS and self.is_held(self.timed(jobs)):
@@ -292,7 +295,7 @@ class _Search:
 
 
 def ends_near(schedule: ScheduleContents, found: Fitted) -> bool:
-    """Whether scripts end about when their plan does."""
+    """Return whether scripts end about when their plan does."""
     return found.with_requests_s <= LATE * schedule.makespan_s
 
 

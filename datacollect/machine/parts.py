@@ -22,7 +22,7 @@ AGAIN = "measure again: `datacollect host calibrate -o PROFILE.toml`"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kind of work takes of processors.
+    """Time of processors that a kind of work takes.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Rate:
-    """What something carried in a test.
+    """Rate that something carried in a test.
 
     Attributes
     ----------

@@ -181,7 +181,7 @@ PROFILE = Document(
 
 @dataclass(frozen=True)
 class HostProfile:
-    """What bytes cost a machine; read one by `host_profile`.
+    """Costs of bytes on a machine; read one by `host_profile`.
 
     Attributes
     ----------

@@ -347,12 +347,12 @@ def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a claim is a number that everybody reads alike, at least 0."""
+    """Return whether a claim is a number that everybody reads alike, at least 0."""
     return type(value) in (int, float) and 0 <= value < NUMBER_STOP
 
 
 def is_nonce(value: Any) -> bool:
-    """Whether a claim is what `new_nonce` makes."""
+    """Return whether a claim is what `new_nonce` makes."""
     try:
         raw = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):

@@ -169,7 +169,7 @@ def _check_chains(method: Mapping[str, Any]) -> None:
 
 
 def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> None:
-    """Where links are unknown no plan is worth keeping to, and no wire can be stated wrongly."""
+    """Refuse plans to keep to, and wires stated wrongly, where links are unknown."""
     where = 'estimates.kind = "unknown"'
     for key in ("perturbations", "shared"):
         if estimates[key]:
@@ -214,7 +214,7 @@ def _check_times(method: Mapping[str, Any]) -> None:
 
 
 def _check_time_slots(method: Mapping[str, Any]) -> None:
-    """Who sends in a turn is planned; over one connection per source."""
+    """Check turns: who sends in one is planned; over one connection per source."""
     if method["at_a_time"] is None:
         raise wrong(
             "method.time_slot_s",
@@ -230,7 +230,7 @@ def _check_time_slots(method: Mapping[str, Any]) -> None:
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:
-    """What is planned again meanwhile is kept to, pipelined, and leaves as soon as it can."""
+    """Check that what is planned again meanwhile is kept to, pipelined, and leaves at once."""
     if METHODS.get(method["name"]).replan is None:
         kept_to = " or ".join(spec.name for spec in own_methods() if spec.replan is not None)
         rule = f"must be {kept_to} with replan_s"

@@ -75,7 +75,7 @@ class Certainty:
 
     @property
     def n_scenarios(self) -> int:
-        """How many scenarios were drawn."""
+        """Return how many scenarios were drawn."""
         return len(self.makespans_s)
 
     @property

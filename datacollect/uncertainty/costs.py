@@ -47,7 +47,7 @@ FEW_LINKS = 5
 
 @dataclass(frozen=True)
 class Cost:
-    """What the error of a link, of a host's links, or a wrong assumption costs a plan.
+    """Cost to a plan of the error of a link, of a host's links, or of a wrong assumption.
 
     Attributes
     ----------

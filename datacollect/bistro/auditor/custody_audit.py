@@ -53,7 +53,7 @@ N_TOGETHER = 2**17
 
 @dataclass(frozen=True)
 class Sources:
-    """Where an audit finds what bistros and the destination have signed.
+    """Places where an audit finds what bistros and the destination have signed.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Custody:
-    """What became of an event's entries.
+    """Outcome of an event's entries.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def audit_custody(
 
 
 class _Found:
-    """What has come up so far.
+    """Findings so far.
 
     Parameters
     ----------

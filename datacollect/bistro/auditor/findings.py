@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Dispute:
-    """What one of several has not kept; nothing that is signed says which of them.
+    """Failure of one of several; nothing that is signed says which of them.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class Asks(Protocol):
 
 @dataclass(frozen=True)
 class WholeLog:
-    """What an auditor has of a log.
+    """Log as an auditor has it.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ MOST_AFTER_S = 600
 
 @dataclass(frozen=True)
 class Stamped:
-    """What stamps bear out.
+    """Entries whose times stamps confirm, and others.
 
     Attributes
     ----------

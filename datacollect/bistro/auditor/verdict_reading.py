@@ -50,7 +50,7 @@ N_TOGETHER = 16_384
 
 @dataclass(frozen=True)
 class VerdictsRead:
-    """What was read of a log of verdicts."""
+    """Verdicts read from a log."""
 
     where: str
     size: int = 0
@@ -178,7 +178,7 @@ class _Rows:
 
     @property
     def lies(self) -> list[Lie]:
-        """What the log holds that is no verdict."""
+        """Return what the log holds that is no verdict."""
         if not self._n_others:
             return []
         many = counted(self._n_others, "entry", "entries")

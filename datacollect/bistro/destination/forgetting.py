@@ -67,7 +67,7 @@ MOST_STEM_LETTERS = 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be forgotten.
+    """Files and entries that are to be forgotten.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def stem(self) -> str:
-        """What the person's files are called."""
+        """Return what the person's files are called."""
         return file_stem(self.person)
 
 

@@ -69,7 +69,7 @@ td { overflow-wrap: anywhere; } tr.lacks td:nth-child(3) { font-weight: 700; }
 
 @dataclass(frozen=True)
 class PeopleList:
-    """Who has handed in what.
+    """List of people and what they have handed in.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PeopleList:
 
     @property
     def time_s(self) -> int:
-        """When this was so, seconds since 1970."""
+        """Return when this was so, seconds since 1970."""
         return self.standing.time_s
 
     @property

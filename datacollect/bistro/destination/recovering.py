@@ -53,7 +53,7 @@ MOST_READ = 10_000
 
 @dataclass(frozen=True)
 class Recovered:
-    """What was made again of a destination.
+    """Parts of a destination that were made again.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 
 
 class Counts(NamedTuple):
-    """How far an event is: entries by what is known of them."""
+    """Progress of an event: entries by what is known of them."""
 
     in_time: int
     late: int
@@ -96,7 +96,7 @@ def owner_of(event: str) -> str:
 
 
 class Register:
-    """What is known of an event's uploads.
+    """Register of an event's uploads.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Register:
                 self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
 
     def _is_refused_by(self, upload: Upload) -> bool:
-        """Whether an upload that was refused decides on its entry."""
+        """Return whether an upload that was refused decides on its entry."""
         commitment = upload.commitment
         others = self._db.rows(
             "SELECT size, sha256, outcome FROM uploads "

@@ -26,7 +26,7 @@ CONNECT_S = 10
 
 
 class Row(NamedTuple):
-    """What the register says of an entry.
+    """Row of the register: an entry.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class SmtpConfig:
 
     @property
     def domain(self) -> str:
-        """Where the sender is at home; empty where the address names nowhere."""
+        """Return where the sender is at home; empty where the address names nowhere."""
         return parseaddr(self.sender)[1].rpartition("@")[2]
 
     @classmethod
@@ -133,7 +133,7 @@ class Reminder:
 
 @dataclass
 class Mailed:
-    """What became of reminders: how many were sent now and before, and who was not reached."""
+    """Outcome of reminders: how many were sent now and before, and who was not reached."""
 
     n_sent: int = 0
     n_before: int = 0

@@ -30,7 +30,7 @@ LOST_KEY = "lost"
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a server listens, and by which certificate; `tls` None: plain HTTP."""
+    """Address where a server listens, and its certificate; `tls` None: plain HTTP."""
 
     address: tuple[str, int]
     tls: tuple[Path, Path] | None

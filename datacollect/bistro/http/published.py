@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """What services say of an event's amendments.
+    """Amendments of an event that services have published.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Joined:
-    """What a host keeps of an event: its folder, and the command that runs its server there."""
+    """Part of an event that a host keeps: its folder, and the command that runs its server."""
 
     folder: Path
     role: str

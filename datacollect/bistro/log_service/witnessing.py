@@ -97,7 +97,7 @@ class Witnessing:
 
     @property
     def has_heard(self) -> bool:
-        """Whether enough witnesses have told since the start what they had signed.
+        """Return whether enough witnesses have told since the start what they had signed.
 
         A checkpoint that was published is known to k of n. Of 2 (n - k) + 1 that tell, n - k may
         not know it; the others are more than may fail.
@@ -200,7 +200,7 @@ class Witnessing:
 
     @property
     def _behind_s(self) -> float:
-        """How far the clock here is behind at least, as more witnesses say than may post-date."""
+        """Say how far the clock is behind at least, as more witnesses say than may post-date."""
         ahead_s = sorted(self._ahead_s.values(), reverse=True)
         n_believed = len(self._asked) - self._event.quorum + 1
         behind_s = ahead_s[n_believed - 1] if len(ahead_s) >= n_believed else 0.0
@@ -291,7 +291,7 @@ class Witnessing:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the latest checkpoint is not published, and a quorum may still sign it.
+        """Return whether the latest checkpoint is not published, and a quorum may still sign it.
 
         A later one made now would part witnesses that are slow: none of the two would have enough.
         """

@@ -57,7 +57,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Extended:
-    """What has become of an amendment.
+    """Outcome of an amendment.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _earlier(path: Path, event: Event, known: Found) -> list[Amendment]:
 
 
 def _says(amendment: Amendment, changes: dict[str, Any]) -> bool:
-    """Whether an amendment says just these changes: then it only has to be posted."""
+    """Return whether an amendment says just these changes: then it only has to be posted."""
     text = amendment.entry.decode().rpartition("\n\n")[0]
     tree = parse_toml(text, "the amendment")
     said = {key: value for key, value in tree.items() if key not in ("format", "event", "number")}

@@ -66,7 +66,7 @@ class Person:
 
     @property
     def stem(self) -> str:
-        """What the person's files are called, before their ending."""
+        """Return what the person's files are called, before their ending."""
         return file_stem(self.name)
 
 

@@ -55,7 +55,7 @@ _REMEDY = "; move it elsewhere, or name another folder with -o"
 
 @dataclass(frozen=True)
 class TicketFiles:
-    """What was written: new tickets, those that were there already, and the list of all."""
+    """Files that were written: new tickets, those that were there already, and the list of all."""
 
     n_new: int
     n_kept: int
@@ -65,7 +65,7 @@ class TicketFiles:
 
 @dataclass(frozen=True)
 class Replaced:
-    """What replaces a lost ticket: a file; who has published that the lost one is revoked."""
+    """Replacement of a lost ticket: a file; who has published that the lost one is revoked."""
 
     file: str
     revocation: Extended

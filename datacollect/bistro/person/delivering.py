@@ -59,7 +59,7 @@ ADVICE = {
 
 
 class Standing(NamedTuple):
-    """How far a file is: the exit code that it makes, a sentence, what a person can do, if any."""
+    """Status of a file: the exit code that it makes, a sentence, what a person can do, if any."""
 
     exit_code: int
     text: str
@@ -68,7 +68,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Delivered:
-    """How far a file is.
+    """Progress of a file's delivery.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Delivered:
 
     @property
     def standing(self) -> Standing:
-        """How far that is, in words."""
+        """Return how far that is, in words."""
         verdict, held = self.verdict, self.held
         if verdict is not None and verdict.word == SUPERSEDED:
             return self._superseded(verdict.why)

@@ -41,7 +41,7 @@ NO_ROOM, CONFLICT, NOT_THERE, TOO_MANY = 507, 409, (404, 410), 429
 
 @dataclass(frozen=True)
 class Payload:
-    """What is pushed.
+    """Bytes that are pushed.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Pushing:
         return None
 
     def _is_held(self, word: BistroReceipt) -> bool:
-        """Whether a bistro's word is on the bytes that are pushed."""
+        """Return whether a bistro's word is on the bytes that are pushed."""
         payload = self._payload
         said = (word.size, word.sha256, word.sealed_anew)
         return said == (payload.n_bytes, payload.sha256, payload.sealed_anew)

@@ -138,17 +138,17 @@ class Accepting:
 
     @property
     def stored_bytes(self) -> int:
-        """What segments take that the destination still needs."""
+        """Return what segments take that the destination still needs."""
         return self._room.stored_bytes
 
     @property
     def released_bytes(self) -> int:
-        """What segments take that may go, and stays while there is room."""
+        """Return what segments take that may go, and stays while there is room."""
         return self._room.released_bytes
 
     @property
     def reserved_bytes(self) -> int:
-        """What unfinished uploads still may send."""
+        """Return what unfinished uploads still may send."""
         return self._room.reserved_bytes
 
     def free_bytes(self, disk_bytes: int) -> int:
@@ -157,7 +157,7 @@ class Accepting:
 
     @property
     def oldest_s(self) -> float | None:
-        """When the oldest segment that the destination still needs was closed."""
+        """Return when the oldest segment that the destination still needs was closed."""
         return self._room.oldest_s
 
     def amend(self, event: OfEvent) -> None:
@@ -169,7 +169,7 @@ class Accepting:
         return self._uploads[upload].wish.size
 
     def has_spoilt(self, upload: str) -> bool:
-        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        """Return whether some of the entry of an upload under way was sent wrong, or given up."""
         found = self._uploads.get(upload)
         return found is not None and found.wish.budget in self._spoilt_bytes
 

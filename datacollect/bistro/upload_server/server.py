@@ -287,7 +287,7 @@ class Bistro:
         return answer
 
     def has_spoilt(self, upload: str) -> bool:
-        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        """Return whether some of the entry of an upload under way was sent wrong, or given up."""
         with self._lock:
             return self._core is not None and self._core.has_spoilt(upload)
 

@@ -54,7 +54,7 @@ ACCEPT = Table(
 
 @dataclass(frozen=True)
 class AcceptConfig:
-    """What uploads an agent takes; see ``ACCEPT``. All paths resolved."""
+    """Uploads that an agent accepts; see ``ACCEPT``. All paths resolved."""
 
     event: Path
     folder: Path

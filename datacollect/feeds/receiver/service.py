@@ -177,7 +177,7 @@ class FeedSession:
         self._failure: Exception | None = None
 
     def is_of(self, hello: Hello, user: str) -> bool:
-        """Whether it takes this very feed."""
+        """Return whether it takes this very feed."""
         mine = self._hello
         return mine is not None and (mine.stream, self.user) == (hello.stream, user)
 

@@ -239,12 +239,12 @@ class SenderCore:
 
     @property
     def is_all_written(self) -> bool:
-        """Whether the receiver has all that was made so far."""
+        """Return whether the receiver has all that was made so far."""
         return self.written == self.counts.made
 
     @property
     def has_something(self) -> bool:
-        """Whether something is to be sent."""
+        """Return whether something is to be sent."""
         return self._next < self._stop_before or (self.is_ended and not self._is_end_sent)
 
     @property

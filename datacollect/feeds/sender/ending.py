@@ -1,4 +1,4 @@
-"""What a receiver says of a feed at its end, judged by what its sender knows."""
+"""Check of a receiver's report at the end of a feed, by what its sender knows."""
 
 from __future__ import annotations
 

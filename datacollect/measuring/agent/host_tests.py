@@ -88,7 +88,7 @@ class RunningTest:
 
 @dataclass
 class _Leased:
-    """What a lease is for: a test, or as many at once as were asked for, of one nonce."""
+    """Purpose of a lease: a test, or as many at once as were asked for, of one nonce."""
 
     token: str
     issuer: str
@@ -319,7 +319,7 @@ class HostTests:
 
 
 def is_within(hours: tuple[int, int], hour: int) -> bool:
-    """Whether an hour of the day lies between two, the second one left out.
+    """Return whether an hour of the day lies between two, the second one left out.
 
     >>> [is_within((22, 6), hour) for hour in (21, 22, 5, 6)], is_within((8, 24), 23)
     ([False, True, True, False], True)

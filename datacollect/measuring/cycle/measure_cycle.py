@@ -89,7 +89,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class CycleAnswer:
-    """What a cycle has done.
+    """Outcome of a cycle.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ class CycleRecord:
 
     @property
     def tests_begin(self) -> str:
-        """How the names of all its tests begin."""
+        """Return how the names of all its tests begin."""
         return f"cycle-{self.number}-{int(self.begun_s)}-"
 
 

@@ -40,7 +40,7 @@ NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk"}
 
 @dataclass
 class Found:
-    """What was found so far."""
+    """Findings so far."""
 
     costs: list[Cost]
     rates: list[Rate]
@@ -50,7 +50,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Probes:
-    """What measures; each raises `DatacollectError` where it cannot.
+    """Probes that measure; each raises `DatacollectError` where it cannot.
 
     Attributes
     ----------

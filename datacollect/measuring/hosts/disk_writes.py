@@ -49,7 +49,7 @@ NETWORKED = frozenset(
 
 
 class Written(NamedTuple):
-    """What was written in one go."""
+    """Bytes written in one go."""
 
     n_bytes: int
     took_s: float

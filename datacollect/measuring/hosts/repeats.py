@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What each unit costs, and each byte besides, in seconds."""
+    """Cost of each unit, and of each byte besides, in seconds."""
 
     s_per_unit: float
     s_per_byte: float

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairsSettings:
-    """How packet pairs are sent.
+    """Settings of packet pairs.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PairsSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         from datacollect.measuring.plan.budget import Cost
 
         return Cost(self.most_bytes, self.seconds)
@@ -129,7 +129,7 @@ def _with_reason(row: dict[str, Any], reason: str) -> dict[str, Any]:
 
 
 class _Sent(NamedTuple):
-    """What the sender says."""
+    """Report of the sender."""
 
     ended: str
     packet_bytes: int

@@ -191,7 +191,7 @@ class LeaseTaking:
 
     @property
     def _end_s(self) -> float:
-        """When the first of the leases that are held ends."""
+        """Return when the first of the leases that are held ends."""
         return min(self._until_s.values(), default=float("inf"))
 
     def _ask(self, now_s: float) -> list[LeaseAction]:

@@ -229,7 +229,7 @@ def report(
 
 
 def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
-    """What a hook returns; refused where one of its tables is called as the report's own."""
+    """Return what a hook returns; refused where one of its tables is called as the report's own."""
     if hook is None:
         return no_verdicts()
     found = hook(sweeps)

@@ -156,7 +156,7 @@ class Agent:
 
     @property
     def url(self) -> str:
-        """Where it can be reached, if its listening address is one that others can reach."""
+        """Return where it can be reached, if its listening address is one that others can reach."""
         return f"https://{host_port_text(*self.address)}"
 
     def run(self) -> None:

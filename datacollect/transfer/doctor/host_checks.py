@@ -80,7 +80,7 @@ def _modes(path: Path) -> Iterator[Finding]:
 
 
 def _is_credential(path: Path) -> bool:
-    """Whether systemd has put it where one service alone may look."""
+    """Return whether systemd has put it where one service alone may look."""
     folder = os.environ.get("CREDENTIALS_DIRECTORY")
     return bool(folder) and path.resolve().is_relative_to(Path(str(folder)).resolve())
 

@@ -69,7 +69,9 @@ class StartUse:
     waits: tuple[Wait, ...] = ()
 
     def is_promise_due(self, n_regroups: int) -> bool:
-        """Whether the plan of a round that begins promises: the first, and the one of a regroup.
+        """Return whether the plan of a round that begins promises.
+
+        The first, and the one of a regroup.
 
         What is promised anew in every round, until shortly before the end, says nothing.
 

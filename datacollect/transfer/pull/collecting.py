@@ -226,7 +226,7 @@ class Collecting:
         return self._in_slots.run(work, lambda: time.monotonic() >= self._until_s)
 
     def _wait_for_rereads(self) -> bool:
-        """Whether files that were begun before may still turn out to lack something."""
+        """Return whether files that were begun before may still turn out to lack something."""
         if self._store.n_rereads == 0:
             self._store.settle_remaining()  # where it doubts a file, it waits for that
             return bool(self._hosts.work())
@@ -363,7 +363,7 @@ class Collecting:
         self._use.note(core, late)
 
     def _is_more(self, round_s: float) -> bool:
-        """Whether more is ready, and the round is to end so that all is planned again."""
+        """Return whether more is ready, and the round is to end so that all is planned again."""
         hosts = self._hosts
         if self._hours.now_s() >= self._changes_s:
             return True

@@ -76,7 +76,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an order: numbers of pieces that are kept, others and why they are not."""
+    """Outcome of an order: numbers of pieces that are kept, others and why they are not."""
 
     kept: tuple[int, ...]
     refused: tuple[tuple[int, str], ...]

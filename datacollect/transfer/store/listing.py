@@ -143,7 +143,7 @@ class Listing:
             )
 
     def _is_repeated(self, entry: Listed) -> bool:
-        """Whether a name is that of the entry before; others must follow it.
+        """Return whether a name is that of the entry before; others must follow it.
 
         Of a list without order nobody could tell which names are new: it might have no end.
         """

@@ -196,7 +196,7 @@ class Tunnel:
 
     @property
     def why(self) -> str | None:
-        """Why it was cut off; None: it was not.
+        """Return why it was cut off; None: it was not.
 
         Returns
         -------
@@ -296,4 +296,4 @@ class Tunnel:
 
 
 def _unheard(_: object) -> None:
-    """Where nobody wants to know."""
+    """Ignore a report that nobody wants."""

@@ -195,7 +195,7 @@ DISK_LOOKS_FOR = 100.0
 
 @dataclass(frozen=True)
 class _Given:
-    """What does not change while an event is run."""
+    """Facts that do not change while an event is run."""
 
     event: Event
     event_file: Path
@@ -369,7 +369,10 @@ def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
 
 
 def _may_any_hold(register: Register, event: Event, since_s: int) -> bool:
-    """Whether some bistro may hold what is not known of: one that a silent service knows, too."""
+    """Return whether some bistro may hold what is not known of.
+
+    One that a silent service knows, too.
+    """
     return not register.held.have_all_said(_names(event), since_s)
 
 

@@ -41,7 +41,7 @@ PUT_BACK = "put them back from a copy of the folder; `datacollect event status -
 
 @dataclass(frozen=True)
 class Lack:
-    """What keeps an event from being collected.
+    """Reason why an event does not count as collected.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found.
+    """Evidence that was found.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class _Tally:
 
 
 class _Files:
-    """What became of the files that were collected."""
+    """State of the files that were collected."""
 
     def __init__(self, here: Place, folder: Path, *, is_read: bool) -> None:
         self._here, self._folder, self._is_read = here, folder, is_read

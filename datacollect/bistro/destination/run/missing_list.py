@@ -91,7 +91,7 @@ class ShownReceipts:
 
 
 def verify_time(event_data: bytes, receipt: Receipt, event: Event) -> bool:
-    """Whether a receipt proves by itself that it is in time, as amendments have left the event."""
+    """Say whether a receipt proves that it is in time, as amendments have left the event."""
     time_s = verify(event_data, receipt).time_s
     return time_s is not None and time_s <= event.latest_s
 

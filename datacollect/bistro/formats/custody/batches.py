@@ -127,7 +127,10 @@ class Batch:
 
     @property
     def digest(self) -> bytes:
-        """What the next batch calls it: the SHA-256 of what is signed, rows included by theirs."""
+        """Return what the next batch calls it.
+
+        The SHA-256 of what is signed, rows included by theirs.
+        """
         return hashlib.sha256(self.note.text.encode()).digest()
 
     @property
@@ -254,7 +257,7 @@ def row_of(
 
 
 class Judged(NamedTuple):
-    """Which rows of a batch are whose: arrays of bool.
+    """Owners of a batch's rows: arrays of bool.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ AMENDMENT = Document(
 
 @dataclass(frozen=True)
 class Amendment:
-    """What an amendment says.
+    """Content of an amendment.
 
     Attributes
     ----------

@@ -178,7 +178,7 @@ def _check_names(event: Event) -> None:
 
 
 def may_succeed(event: Event, log: VerifierKey) -> bool:
-    """Whether a log is none that an event has had, neither by its origin nor by its key."""
+    """Return whether a log is none that an event has had, neither by its origin nor by its key."""
     verdicts = [] if event.verdicts is None else [event.verdicts.name]
     is_known_key = any(log.key == key for key, _ in _keys(event))
     return not is_known_key and log.name not in [*_origins_before(event), *verdicts]

@@ -71,7 +71,7 @@ def hex_bytes(text: object, n_bytes: int) -> bytes | None:
 
 
 def _is_json(tree: Any) -> bool:
-    """Whether a tree can be written as JSON in UTF-8."""
+    """Return whether a tree can be written as JSON in UTF-8."""
     try:
         json.dumps(tree, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):

@@ -42,7 +42,7 @@ PROOF = Document(
 
 @dataclass(frozen=True)
 class ContentProof:
-    """What shows which file was handed in.
+    """Proof of which file was handed in.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ def kth_smallest(times_s: Iterable[int], k: int) -> int | None:
 
 @dataclass(frozen=True)
 class ProvedTime:
-    """What a proof proves of an entry.
+    """Time that a proof proves of an entry.
 
     Attributes
     ----------

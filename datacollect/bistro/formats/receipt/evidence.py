@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lie:
-    """What somebody has signed and not kept.
+    """Statement that somebody has signed and not kept.
 
     Attributes
     ----------

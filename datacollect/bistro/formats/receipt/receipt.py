@@ -146,7 +146,7 @@ AMENDMENTS = Document(
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a person keeps of something handed in.
+    """Receipt that a person keeps of something handed in.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Receipt:
 
     @property
     def entry(self) -> bytes:
-        """What stands in the logs."""
+        """Return what stands in the logs."""
         return self.commitment.entry
 
     @property

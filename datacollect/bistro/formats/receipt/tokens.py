@@ -80,7 +80,7 @@ class _Judged:
     keys: frozenset[bytes]
 
     def is_apart_from(self, other: _Judged) -> bool:
-        """Whether no key vouches for both: two roots may have signed one intermediate."""
+        """Return whether no key vouches for both: two roots may have signed one intermediate."""
         return self.authority != other.authority and not self.keys & other.keys
 
 

@@ -75,7 +75,7 @@ class ShownContent:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a receipt proves.
+    """Outcome of verifying a receipt.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def is_in_time(self) -> bool:
-        """Whether it proves what it should."""
+        """Return whether it proves what it should."""
         return self.outcome == "in time"
 
     def sentence(self, name: str | None, clock_text: Callable[[float], str]) -> str:

@@ -48,7 +48,7 @@ _HEAD_BYTES, _CHUNK_BYTES, _TAG_BYTES = 1024, 65_536, 16
 
 
 class FileVersion(NamedTuple):
-    """What tells one version of a file from another: its bytes, and when they were written."""
+    """Identity of one version of a file: its bytes, and when they were written."""
 
     n_bytes: int
     mtime_ns: int
@@ -62,7 +62,7 @@ class FileVersion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KeptSeal:
-    """What a ``.keep`` of either kind says: enough to show what was sealed.
+    """Content of a ``.keep`` of either kind: enough to show what was sealed.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class KeptSeal:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept(KeptSeal):
-    """What a ``.keep`` says, by which the file is handed in.
+    """Content of a ``.keep``, by which the file is handed in.
 
     Attributes
     ----------

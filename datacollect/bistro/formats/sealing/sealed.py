@@ -34,14 +34,14 @@ _OTHER_HEAD = "what was sealed does not begin as a sealed file does"
 
 
 class Readable(Protocol):
-    """What bytes are read from."""
+    """Source of bytes."""
 
     def read(self, n: int = -1, /) -> bytes:
         """Return at most so many bytes, all that are left by default."""
 
 
 class Writable(Protocol):
-    """What bytes are written to."""
+    """Target of bytes."""
 
     def write(self, data: bytes, /) -> int:
         """Take all of some bytes."""
@@ -52,7 +52,7 @@ class Writable(Protocol):
 
 @dataclass(frozen=True)
 class Inner:
-    """What is sealed beside the file.
+    """Facts sealed beside the file.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Inner:
 
 
 class Sealed(NamedTuple):
-    """What the ciphertext turned out to be: its bytes, their hash, and the code of the content."""
+    """Result of sealing: the ciphertext's bytes, their hash, and the code of the content."""
 
     n_bytes: int
     sha256: bytes
@@ -79,7 +79,7 @@ class Sealed(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What was in a ciphertext: its header and secrets, the file's bytes, the content's code."""
+    """Content of a ciphertext: its header and secrets, the file's bytes, the content's code."""
 
     inner: Inner
     n_bytes: int

@@ -105,7 +105,7 @@ class AgentCore:
 
     @property
     def serves_collectors(self) -> bool:
-        """Whether somebody collects here, or through this host, now."""
+        """Return whether somebody collects here, or through this host, now."""
         return any(session.ticket is not None for session in self.sessions.values())
 
     def handle(self, event: Event) -> list[Action]:
@@ -341,7 +341,7 @@ class AgentCore:
         ]
 
     def _asks_greeting(self, session: AgentSession) -> bool:
-        """Whether nothing passes to the next host before a greeting by TLS."""
+        """Return whether nothing passes to the next host before a greeting by TLS."""
         return not session.is_tunnel and session.next_host not in self._plain_http_to
 
     def _moved(
@@ -390,7 +390,10 @@ class AgentCore:
         return ticket
 
     def _is_own(self, session: AgentSession) -> bool:
-        """Whether it leads to a service of the agent's own; whoever is served there comes again."""
+        """Return whether it leads to a service of the agent's own.
+
+        Whoever is served there comes again.
+        """
         return session.is_tunnel and session.next_host in self._users_of
 
     def _most_bytes(self, session: AgentSession) -> int | None:
@@ -401,7 +404,7 @@ class AgentCore:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _stays(self, session: AgentSession) -> bool:
-        """Whether a connection over which nothing passes may go on.
+        """Return whether a connection over which nothing passes may go on.
 
         One side of a tunnel that has ended may never hear of the other again.
         """

@@ -35,7 +35,7 @@ STEP_BYTES = 4096
 
 
 def asks_for_tunnel(connection: socket.socket, within_s: float) -> bool:
-    """Whether a client that greets by TLS offers a tunnel; what it says stays to be read.
+    """Return whether a client that greets by TLS offers a tunnel; what it says stays to be read.
 
     Parameters
     ----------

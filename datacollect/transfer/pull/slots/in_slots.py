@@ -61,7 +61,7 @@ NO_ROOM, CHANGED = 507, "(409)"
 
 
 class SlotOutcome(NamedTuple):
-    """What a slot has come to: whether all has moved, and sources to be listed again."""
+    """Outcome of a slot: whether all has moved, and sources to be listed again."""
 
     is_as_planned: bool
     changed: set[str]
@@ -329,7 +329,7 @@ def _unix_s(monotonic_s: float) -> float:
 
 
 class _Slot:
-    """What moves in one slot: each hop in a thread of its own."""
+    """Moves of one slot: each hop in a thread of its own."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class KeptPiece(NamedTuple):
 
 
 class Spools:
-    """What relays keep of a collection; any thread may call its methods.
+    """Spools of relays for a collection; any thread may call its methods.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class ServerFile(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether size and hash are said: then nothing need be asked."""
+        """Return whether size and hash are said: then nothing need be asked."""
         return self.n_bytes is not None and self.sha256 is not None
 
 
@@ -107,7 +107,7 @@ class ServerEntry:
 
     @cached_property
     def targets(self) -> Mapping[str, Target]:
-        """Where each path lies; the empty path: the server itself."""
+        """Return where each path lies; the empty path: the server itself."""
         targets = {file.path: file.target for file in self.files}
         return targets | {"": Target(self.origin, "/")}
 

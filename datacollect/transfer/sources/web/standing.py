@@ -88,12 +88,12 @@ class Failures(NamedTuple):
 
     @property
     def are_too_many(self) -> bool:
-        """Whether the file is to be given up, if the server is there."""
+        """Return whether the file is to be given up, if the server is there."""
         return self.n >= MOST_FAILURES
 
     @property
     def text(self) -> str:
-        """Why it was given up."""
+        """Return why it was given up."""
         return f"{self.why}; it failed {self.n} times, while the server answered for other files"
 
 
@@ -129,7 +129,7 @@ class Standing:
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is one file, and no other to ask by whether the server is there."""
+        """Return whether there is one file, and no other to ask by whether the server is there."""
         return len(self._paths) < 2
 
     def failures(self, path: str) -> Failures:
@@ -147,7 +147,7 @@ class Standing:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether the server was silent, and has answered nothing since."""
+        """Return whether the server was silent, and has answered nothing since."""
         return self._is_doubted
 
     def silent(self, path: str) -> None:

@@ -127,7 +127,7 @@ class Staging:
             return known
 
     def is_apart(self, source: str) -> bool:
-        """Whether a source's unfinished files lie in a file system of its own."""
+        """Return whether a source's unfinished files lie in a file system of its own."""
         return self.of(source) != self._usual_fd
 
     def all(self) -> list[int]:

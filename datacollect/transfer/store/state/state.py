@@ -537,7 +537,7 @@ class State(Reading):
 
 
 def has_log(path: Path) -> bool:
-    """Whether a log lies beside a state: whoever had it open has not closed it."""
+    """Return whether a log lies beside a state: whoever had it open has not closed it."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except OSError:
