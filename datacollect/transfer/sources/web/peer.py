@@ -56,9 +56,7 @@ OTHER_DIGEST = (
 
 
 def _is_as_said(view: memoryview, answer: messages.FileAnswer) -> bool:
-    """Return whether a range has the hash that its server says, where one answer has brought all of
-    it.
-    """
+    """Say whether a range has the hash that its server says, if one answer brought it all."""
     if answer.worth is not Worth.GOOD or answer.sha256 is None:
         return True
     return hashlib.sha256(view).digest() == answer.sha256
