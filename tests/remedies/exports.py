@@ -138,7 +138,7 @@ def too_large():
 
 
 def in_small_pieces():
-    (size,) = re.findall(r"with --piece-bytes (\d+) it holds", told(too_large))
+    (size,) = re.findall(r"with --piece-bytes (\d+) they keep it", told(too_large))
     return fitted(piece_bytes=int(size))
 
 
@@ -240,7 +240,7 @@ EXAMPLES = [
         ),
         lambda: addressed("rclone", ["{host}:{path}", "S=zrh:{path}"], ["{host}:{source}/{path}"]),
     ),
-    Example("with --piece-bytes {} it holds", too_large, in_small_pieces),
+    Example("with --piece-bytes {} they keep it", too_large, in_small_pieces),
     Example("they keep it, or leave the option out", too_large, fitted),
     Example(
         "forwards whole files: take --as curl",

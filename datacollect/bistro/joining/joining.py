@@ -206,9 +206,7 @@ def _opened(
     payload, signature = (str(answer.get(key)) for key in ("payload", "signature"))
     tree, signed = peer_json(payload), decoded(signature)
     if not isinstance(tree, dict) or signed is None:
-        raise TransferError(
-            "the organiser's answer is not understood; update datacollect on one of the two hosts"
-        )
+        raise TransferError("the organiser's answer is not understood; update one of the two hosts")
     is_own = is_signed(SIGNED + payload.encode(), signed, invitation.organiser)
     if not is_own or tree.get("number") != invitation.number:
         raise ProblemError(
