@@ -94,8 +94,8 @@ def init(
     for line in lines:
         emit(line)
     note_text(
-        f"{len(lines)} invitations, each for one host; a good choice is 4 witnesses, a service "
-        f"and a bistro. Now run datacollect event open {folder}: it waits for hosts to join"
+        f"{len(lines)} invitations, each for one host (4 witnesses, a service and a bistro are a "
+        f"good choice). Now run datacollect event open {folder}: it waits for hosts to join"
     )
 
 

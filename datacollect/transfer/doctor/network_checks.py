@@ -51,7 +51,7 @@ def _unreached(patient: Patient, name: str, what: str, seen: Seen) -> Finding:
     if seen.step == "name":
         remedy = f"correct the name of {name} in {patient.file}, or in the name service"
         return Finding(what, seen.trouble, "a name that leads to a host", remedy, level)
-    remedy = f"start {name} there, open its port in the firewalls, or mend {patient.file}"
+    remedy = f"start {name} there, open its port in the firewalls, or correct {patient.file}"
     return Finding(what, seen.trouble, "a program that listens", remedy, level)
 
 
