@@ -36,7 +36,7 @@ def installed_version() -> str | None:
 
 
 def is_absent(error: ImportError, package: str) -> bool:
-    """Whether an import has failed because a package is not installed, and not in any other way.
+    """Say whether an import has failed only because a package is not installed.
 
     One that is there and cannot be loaded is mended by no installation: memory is short, a library
     of the system's is missing, a disk fails.

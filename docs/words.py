@@ -2,7 +2,8 @@
 
 | column | words in |
 |---|---|
-| prose | sentences and blocks of code |
+| prose | sentences |
+| code | blocks of code and of output |
 | tables | rows of tables that stand in the page's source |
 | reference | pages that list formats, keys, the API and literature, and pages that commands write |
 
@@ -24,6 +25,7 @@ REFERENCE = {
 }
 COMMENT = re.compile(r"<!--.*?-->|```\{include\} .*?```", re.DOTALL)
 NUMBER = re.compile(r"\{\{ (\S+) \}\}")
+BLOCK = re.compile(r"^( *)(```+)(?!\{).*?^\1\2 *$", re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^ *\|.*$", re.MULTILINE)
 
 
@@ -32,9 +34,9 @@ def main() -> None:
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
     counts = {str(page.relative_to(root)): words_of(page) for page in pages(root)}
     counts["together"] = tuple(map(sum, zip(*counts.values(), strict=True)))
-    print(f"{'page':32} {'prose':>7} {'tables':>7} {'reference':>9}")
-    for page, (prose, tables, reference) in counts.items():
-        print(f"{page:32} {prose:7} {tables:7} {reference:9}")
+    print(f"{'page':32} {'prose':>7} {'code':>7} {'tables':>7} {'reference':>9}")
+    for page, (prose, code, tables, reference) in counts.items():
+        print(f"{page:32} {prose:7} {code:7} {tables:7} {reference:9}")
 
 
 def pages(root: Path) -> list[Path]:
@@ -44,13 +46,14 @@ def pages(root: Path) -> list[Path]:
     return [*first, *(page for page in found if not {"_build", "tables"} & {*page.parts})]
 
 
-def words_of(page: Path) -> tuple[int, int, int]:
-    """Return the words of a page's prose, of its tables, and of what is looked up there."""
+def words_of(page: Path) -> tuple[int, int, int, int]:
+    """Return the words of a page's prose, code and tables, and of what is looked up there."""
     text = NUMBER.sub(r"\1", COMMENT.sub("", page.read_text(encoding="utf-8")))
-    in_all, in_prose = len(text.split()), len(ROW.sub("", text).split())
+    in_all, without_code = len(text.split()), BLOCK.sub("", text)
     if page.name in REFERENCE:
-        return 0, 0, in_all
-    return in_prose, in_all - in_prose, 0
+        return 0, 0, 0, in_all
+    n_without, n_prose = len(without_code.split()), len(ROW.sub("", without_code).split())
+    return n_prose, in_all - n_without, n_without - n_prose, 0
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class AutoFlow:
 
     @property
     def name(self) -> str:
-        """What is used, for example ``"ortools+lemon"``, and what has stepped in."""
+        """Return what is used, for example ``"ortools+lemon"``, and what has stepped in."""
         return "+".join(dict.fromkeys((*self._max_flow.names, *self._min_cost.names)))
 
     def max_flow(self, network: FlowNetwork, source: int, sink: int) -> IntArray:
@@ -68,7 +68,7 @@ class AutoLinear:
 
     @property
     def name(self) -> str:
-        """What is used, for example ``"glop"``; ``"glop+cbc"`` where another has stepped in.
+        """Return what is used, for example ``"glop"``; ``"glop+cbc"`` where another has stepped in.
 
         Another algorithm of the same solver counts as another.
         """

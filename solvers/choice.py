@@ -183,7 +183,7 @@ def auto_flow_name() -> str:
 
 
 def takes_large_networks(name: str) -> bool:
-    """Whether some solver of a name soon finds cheapest flows on large networks.
+    """Return whether some solver of a name soon finds cheapest flows on large networks.
 
     >>> takes_large_networks("ortools+lemon"), takes_large_networks("ortools")
     (True, False)

@@ -105,7 +105,7 @@ class FlowSolver(Protocol):
 
     @property
     def name(self) -> str:
-        """Who answers; of a combination, who has answered."""
+        """Return who answers; of a combination, who has answered."""
 
     def max_flow(self, network: FlowNetwork, source: int, sink: int) -> IntArray:
         """Return a maximum flow from source to sink: units per arc, shape (n_arcs,)."""

@@ -78,7 +78,7 @@ class LinearSolver(Protocol):
 
     @property
     def name(self) -> str:
-        """Who answers; of a combination, who has answered."""
+        """Return who answers; of a combination, who has answered."""
 
     def solve(self, program: LinearProgram, time_limit_s: float | None = None) -> LinearSolution:
         """Return an optimal solution.

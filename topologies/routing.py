@@ -173,7 +173,7 @@ def _is_peering(topology: Wiring) -> npt.NDArray[np.bool_]:
 
 
 def _costs(topology: Wiring, weight: str) -> FloatArray:
-    """What a route adds up, as whole numbers > 0, shape (n_wires,)."""
+    """Return what a route adds up, as whole numbers > 0, shape (n_wires,)."""
     if weight not in WEIGHTS:
         raise ProblemError(
             f"weight must be 'hops' or 'delay', got {weight!r}" + nearest_hint(str(weight), WEIGHTS)

@@ -20,7 +20,7 @@ def require_drawn(samples: str | None, scenarios: int | None, seed: int | None) 
     """Require that something is drawn where a seed is given."""
     if seed is not None and samples is None and scenarios is None:
         raise ProblemError(
-            "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N, "
+            "--seed is for scenarios, and none are drawn; add --samples DIR or --scenarios N, "
             "or leave it out"
         )
 

@@ -39,7 +39,8 @@ def new(
 
     public = new_collection(file, destination, key)
     note(
-        f"{file} is written; on each host that has data, where NAME is its name and DIR its folder:"
+        f"{file} is written; on each host that has data, with its name for NAME and its folder "
+        "for DIR:"
     )
     note(f"  datacollect agent init --name NAME --serve DIR --collector {public}")
     if as_json:
@@ -53,7 +54,8 @@ def add(
     line: Annotated[
         list[str],
         typer.Argument(
-            metavar="LINE", help="What `agent init` has printed; - reads such lines from a pipe."
+            metavar="LINE",
+            help="The line that `agent init` printed; - reads such lines from a pipe.",
         ),
     ],
     file: Annotated[

@@ -125,7 +125,7 @@ class _Conversion:
         return isinstance(kind, type) and type(value) is kind
 
     def _is_texts(self, value: Any) -> bool:
-        """Whether an option or argument that may be given several times has texts, or nothing."""
+        """Say whether an option that may be given several times has texts, or nothing."""
         asked = self._parameter.type_descriptor
         if asked.annotation != list[str] or asked.parameter_info.parser is not None:
             return False

@@ -26,7 +26,7 @@ def doctor(
     ],
     into: Annotated[
         str,
-        typer.Option("--into", metavar="DIR", help="Of a collection: where the pull puts it."),
+        typer.Option("--into", metavar="DIR", help="For a collection: the folder of the pull."),
     ] = ".",
     as_json: Json = False,
 ) -> int:
@@ -58,7 +58,9 @@ def _patient(file: str, into: str) -> Patient:
     from datacollect.transfer.pull.config.file import Collection
 
     if file == "-":
-        raise ProblemError("-: the doctor reads files alone, whose folders matter; name a file")
+        raise ProblemError(
+            "-: the doctor reads no standard input, since a file's folder matters; name a file"
+        )
     tree = read_tree(file)
     found = tree.get("format") if isinstance(tree, dict) else None
     if found == AGENT_FORMAT:

@@ -72,7 +72,7 @@ def ending_on_sigterm() -> Iterator[None]:
 
 @contextmanager
 def saying_next(words: Callable[[], str]) -> Iterator[None]:
-    """Where what is under way is interrupted, end with what is kept, and what to do next.
+    """End with what is kept, and what to do next, if what is under way is interrupted.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def estimate(
     ] = "1 d",
     a: Annotated[
         float | None,
-        typer.Option("--a", help="ewma, chosen by it: weight of the past.  [default: 0.9]"),
+        typer.Option("--a", help="Weight of the past; chooses the estimator ewma.  [default: 0.9]"),
     ] = None,
     quantile: Annotated[float, typer.Option("--quantile", help="quantile: which one.")] = 0.25,
     streams: Annotated[
@@ -96,7 +96,7 @@ def estimate(
         typer.Option(
             "--column",
             metavar="THEIRS=OURS",
-            help="What a column of a CSV is here, such as src=from; repeat it.",
+            help="Which column a CSV's column is here, such as src=from; repeatable.",
         ),
     ] = None,
     only: Annotated[
@@ -104,7 +104,7 @@ def estimate(
         typer.Option(
             "--only",
             metavar="COLUMN=VALUE",
-            help="Rows of a CSV that count, such as src_tier=PREMIUM; repeat it.",
+            help="Rows of a CSV that count, such as src_tier=PREMIUM; repeatable.",
         ),
     ] = None,
     no_times: Annotated[
@@ -170,7 +170,9 @@ def estimate(
     _require_fit(destination, output, backlog=backlog, start=start, times=times)
     if timezone is None and (daily or start) is not None:
         which = "--start" if daily is None else "--daily"
-        raise ProblemError(f"{which} and --timezone go together: hours are those of some clock")
+        raise ProblemError(
+            f"{which} and --timezone go together: hours are shown by the clocks of a time zone"
+        )
     if timezone is not None and (daily or start) is None:
         raise ProblemError("--timezone belongs to --daily and --start; leave it out, or give one")
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
@@ -231,7 +233,7 @@ def _require_fit(
         why = f"-o {output}" if ending in PROBLEMS else given[0] if given else None
         if why is not None:
             raise ProblemError(
-                f"{why} asks for a problem file; say by --destination where all data go"
+                f"{why} asks for a problem file; say with --destination where all data go"
             )
         return
     if ending not in ("", *PROBLEMS):

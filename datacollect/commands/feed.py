@@ -57,12 +57,12 @@ def plan(
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option("--loss", metavar="PART", help="Part of the packets that is lost: 1e-5."),
+        typer.Option("--loss", metavar="PART", help="Part of the packets that are lost: 1e-5."),
     ] = None,
     samples: Annotated[
         str | None,
         typer.Option(
-            "--samples", metavar="DIR", help="Instead: what measure has written, see --from, --to."
+            "--samples", metavar="DIR", help="Instead: what measure wrote; with --from, --to."
         ),
     ] = None,
     begin: Annotated[
@@ -269,8 +269,8 @@ def _sentences(found: FeedPlan) -> list[str]:
         )
     verdicts = {
         "timely": "all is timely again after each",
-        "late": "some is always late, but never ever more",
-        "behind": "it falls behind ever more: it is never timely again",
+        "late": "some is always late, but not more and more",
+        "behind": "it falls further and further behind: it never catches up",
     }
     for one in found.tcp:
         if one.lags_bytes_per_s or one.timely_if_each_s is None:

@@ -42,11 +42,11 @@ def predict(
         bool, typer.Option("--tls", help="Over TLS, as agents send and pulls receive.")
     ] = False,
     relay: Annotated[
-        bool, typer.Option("--relay", help="Say what it passes on, too, as a relay.")
+        bool, typer.Option("--relay", help="Also say what it passes on, as a relay.")
     ] = False,
     connections: Annotated[
         int | None,
-        typer.Option("--connections", metavar="N", help="At a time; by default enough."),
+        typer.Option("--connections", metavar="N", help="At a time. Default: enough."),
     ] = None,
     packet_bytes: Annotated[
         str | None,
@@ -58,13 +58,13 @@ def predict(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="BYTES", help="On its way on each connection."),
+        typer.Option("--window", metavar="BYTES", help="Most in flight on each connection."),
     ] = None,
     rtt: Annotated[
         str | None, typer.Option("--rtt", metavar="TIME", help='Of the path, "20 ms".')
     ] = None,
     cores: Annotated[
-        float | None, typer.Option("--cores", metavar="N", help="Processors to use, not all.")
+        float | None, typer.Option("--cores", metavar="N", help="Processors to use. Default: all.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -92,8 +92,8 @@ def predict(
     if any(each.was_busy for each in found):
         busy = max(each.load for each in found)
         note_text(
-            f"note: when {profile.name} was measured, others kept {busy:.0%} of its processors "
-            "busy: its costs may be far off. Calibrate again while it is idle."
+            f"note: when {profile.name} was measured, other programs kept {busy:.0%} of its "
+            "processors busy: its costs may be far off. Calibrate again while it is idle."
         )
 
 

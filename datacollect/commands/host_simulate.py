@@ -75,7 +75,8 @@ def _show(run: HostRun) -> None:
     emit_facts(facts)
     if run.livelock_s is not None:
         emit_text(
-            f"From {format_duration(run.livelock_s)} on packets come faster than the kernel takes "
+            f"From {format_duration(run.livelock_s)} on, packets arrive faster than the kernel "
+            "handles "
             "them: the job never runs again (receive livelock). Give it a processor of its own, or "
             "send less."
         )

@@ -28,7 +28,7 @@ def now() -> datetime:
 
 
 def is_instant(text: str) -> bool:
-    """Whether a text names an instant by a clock, in a file's way or in people's."""
+    """Return whether a text names an instant by a clock, in a file's way or in people's."""
     return is_clock_time(text) or is_spoken_time(text)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 keys = typer.Typer(
     cls=Group,
-    help="Make and show keys, of which others need to know the public half.",
+    help="Make and show keys; others need to know the public half.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

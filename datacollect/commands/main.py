@@ -201,7 +201,7 @@ def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
 
 
 def _is_command(word: str) -> bool:
-    """Whether a word is a command's name; packages are looked for where it is none of ours."""
+    """Say whether a word is a command's name; packages are looked for where it is none of ours."""
     return word in OWN or (word[:1] not in ("", "-") and BROUGHT.has(word))
 
 

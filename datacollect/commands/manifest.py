@@ -42,7 +42,10 @@ def manifest(
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write it to a file; started again it goes on."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write it to a file; the same command continues it.",
         ),
     ] = None,
     force: Force = False,
@@ -56,7 +59,7 @@ def manifest(
     what came of it, and needs -o.
     """
     if as_json and output is None:
-        raise ProblemError("--json: needs -o FILE, standard output is the manifest's own")
+        raise ProblemError("--json: needs -o FILE, since standard output is for the manifest")
     require_new(output, force=force)
     host = host or Path(folder).resolve().name
     if not host:

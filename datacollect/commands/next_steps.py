@@ -78,7 +78,7 @@ def _places(command: str, given: Given) -> list[str]:
 
 
 def _refuses(given: Given) -> bool:
-    """Whether the same command would not write over what it has written."""
+    """Return whether the same command would not write over what it has written."""
     # What a report calls by itself is its own, and written again.
     return "force" in given and not given["force"] and any(_places("", given))
 
@@ -107,15 +107,15 @@ def _of_plan(given: Given) -> str:
 
 def _of_manifest(given: Given) -> str:
     if given["output"] is None:
-        return "the list is not whole; with -o FILE the same command continues where it was"
+        return "the list is incomplete; with -o FILE the same command continues it"
     if Path(f"{os.path.realpath(given['output'])}.hashed").exists():
-        return f"what is hashed is noted, and {GOES_ON}"
+        return f"the hashes so far are saved, and {GOES_ON}"
     return NOTHING
 
 
 def _of_status(given: Given) -> str:
     if given["verify"] and Path(given["folder"], ".datacollect", "verified.jsonl").exists():
-        return f"what was read is noted, and {GOES_ON}"
+        return f"what was read is saved, and {GOES_ON}"
     return f"nothing was changed, and {BEGINS_AGAIN}"
 
 
@@ -131,7 +131,7 @@ UNWRITTEN: dict[str, Callable[[Given], str]] = {
     "replan": lambda _: f"{NOTHING}; {SEARCH}",
     "explain": lambda _: f"{NOTHING}; `datacollect plan` says what binds, and tries nothing else",
     "front": lambda _: f"{NOTHING}; `datacollect plan --deadline S` prices a single deadline",
-    "check": lambda _: f"it was found neither valid nor invalid, and {BEGINS_AGAIN}",
+    "check": lambda _: f"the check did not finish, and {BEGINS_AGAIN}",
     "simulate": lambda _: f"{NOTHING}; --time-limit S ends a run with what it has by then",
     "manifest": _of_manifest,
     "status": _of_status,

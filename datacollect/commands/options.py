@@ -127,11 +127,13 @@ Scenarios = Annotated[
         "--scenarios",
         metavar="N",
         min=1,
-        help="How many are drawn from --samples, or from the problem's intervals without it.  "
+        help="How many scenarios to draw from --samples, or else from the problem's intervals.  "
         "[default: 200]",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of what is drawn.  [default: 0]")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of these scenarios.  [default: 0]")
+]
 # Of agents that are set up.
 Collectors = Annotated[
     list[str],

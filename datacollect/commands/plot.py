@@ -59,7 +59,7 @@ def plot(
         )
     if schedule_file is None and not is_map:
         raise ProblemError(
-            "what is to be drawn? Name a SCHEDULE, or draw the problem's links by --map"
+            "nothing to draw; name a SCHEDULE, or draw the problem's links with --map"
         )
     if html and not output.lower().endswith(".html"):
         raise ProblemError(f"-o must name a file that ends in .html with --html, got {output!r}")

@@ -20,7 +20,7 @@ Backlogs = Annotated[
     typer.Option(
         "--backlog",
         metavar="HOST=BYTES",
-        help='What a host holds, such as S1="6 TB"; repeat it.',
+        help='What a host holds, such as S1="6 TB"; repeatable.',
     ),
 ]
 Start = Annotated[

@@ -47,7 +47,7 @@ def progress(
         typer.Option(
             "--host",
             metavar="HOST",
-            help="The destination's name, where other tools than exported scripts filled DIR.",
+            help="The destination's name, if tools other than exported scripts filled DIR.",
         ),
     ] = None,
     at_s: Annotated[
@@ -141,6 +141,6 @@ def _show_unproved(n_bytes: int) -> None:
 
     if n_bytes:
         note_text(
-            f"{format_bytes(n_bytes)} more have come of files that are not whole, whose SHA-256 is "
-            "not known: the same scripts go on with them, other plans cannot."
+            f"{format_bytes(n_bytes)} more have arrived of incomplete files whose SHA-256 is not "
+            "known: the same scripts continue them, other plans cannot."
         )

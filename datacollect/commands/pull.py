@@ -58,7 +58,7 @@ def pull(
         typer.Option(
             "--slot",
             metavar=TIME,
-            help="Let data wait at relays with a spool: store and forward in slots of so long.",
+            help="Let data wait at relays with a spool: store and forward in slots of this length.",
         ),
     ] = None,
     plan_only: Annotated[

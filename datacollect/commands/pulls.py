@@ -116,7 +116,7 @@ def pulls(
     if kind is None:
         for option, value in export_options.items():
             if value is not None:
-                raise ProblemError(f"{option} is for --as; say as what to write the pull lists")
+                raise ProblemError(f"{option} is for --as; say which kind of file to write")
     problem, schedule = read_both(problem_file, schedule_file)
     if host is not None and host not in problem.names:
         few = ", ".join(problem.names[:MOST_NAMED]) + ", …" * (len(problem.names) > MOST_NAMED)

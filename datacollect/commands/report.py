@@ -227,7 +227,10 @@ def _show_claims(verdicts: Verdicts) -> None:
 
 
 def _claim_cell(claim: Mapping[Hashable, Any], column: str) -> str:
-    """What is said of a claim in one column; of a text with a colon only what stands before it."""
+    """Return what is said of a claim in one column.
+
+    Of a text with a colon only what stands before it.
+    """
     if column == "value":
         return _found(claim)
     if column == "verdict":

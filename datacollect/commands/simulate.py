@@ -61,7 +61,7 @@ def simulate(
     ] = None,
     time_limit_s: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar=TIME, help="End after so much simulated time."),
+        typer.Option("--time-limit", metavar=TIME, help="End after this much simulated time."),
     ] = None,
     cache: Annotated[
         str | None,
@@ -253,7 +253,7 @@ def _streams(outcome: Outcome) -> str:
 
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
-    """How often the remainder was planned again, where the scenario asks for it."""
+    """Return how often the remainder was planned again, where the scenario asks for it."""
     from datacollect.files.units import format_duration
 
     if outcome.replanning is None:
@@ -307,6 +307,6 @@ def _why_incomplete(outcome: Outcome) -> str:
     limit_s = outcome.setting.scenario.section("run")["time_limit_s"]
     return (
         f"incomplete: {_collected(outcome)} collected within {limit_s:g} s of simulated time; "
-        "allow more with --time-limit, or, if nothing moves any more, look for stuck connections "
+        "allow more with --time-limit, or, if nothing moves any longer, look for stuck connections "
         "with -o DIR"
     )

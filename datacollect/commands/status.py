@@ -117,11 +117,11 @@ def _show_promises(kept: KeptPulls) -> None:
         )
     else:
         emit_text(
-            "No start has ended that had promised an interval: bandwidths in the collection "
+            "No start that promised an interval has ended: bandwidths in the collection "
             "need bandwidth_low_bytes_per_s and bandwidth_high_bytes_per_s."
         )
     if kept.n_damaged:
-        emit_text(f"Left out: {counted(kept.n_damaged, 'line')} that no pull has written whole.")
+        emit_text(f"Left out as incomplete: {counted(kept.n_damaged, 'line')}.")
     rows = [
         [
             _ended(pull.ended_s),

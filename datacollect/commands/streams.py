@@ -25,7 +25,7 @@ def emit(text: str) -> None:
     """Write a line, or several, to standard output; end quietly where nobody reads any more."""
     if sys.stdout is None:  # started with >&-
         raise ProblemError(
-            "standard output: is closed; open it, or send it to /dev/null where nobody reads it"
+            "standard output: is closed; open it, or send it to /dev/null if nobody reads it"
         )
     try:
         sys.stdout.write(text + "\n")

@@ -54,7 +54,7 @@ def sweep(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", metavar="N", min=1, help="Seeds of each setting at most."),
+        typer.Option("--seeds", metavar="N", min=1, help="Most seeds of each setting."),
     ] = None,
     only: Annotated[
         list[str] | None,

@@ -36,7 +36,7 @@ def tunnel(
         str | None,
         typer.Option("--via", metavar="K1,K2", help="These relays in this order, no others."),
     ] = None,
-    direct: Annotated[bool, typer.Option("--direct", help="The direct route alone.")] = False,
+    direct: Annotated[bool, typer.Option("--direct", help="Only the direct route.")] = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Fail instead of falling back to the direct route."),

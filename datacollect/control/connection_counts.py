@@ -139,7 +139,7 @@ class LinkRates:
         return self.rate(link) / self.probed(link)
 
     def is_full(self, link: Link) -> bool:
-        """Whether one connection more would only take from the others of a link."""
+        """Return whether one connection more would only take from the others of a link."""
         return self._as_alone_s.get(link, 0.0) >= FULL_FROM_S
 
     def marginal(self, link: Link) -> float:

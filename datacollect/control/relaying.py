@@ -12,7 +12,7 @@ RELAYING = (QUEUES, CHAINS)
 
 
 def are_chains(relays: str) -> bool:
-    """Whether detours are chains.
+    """Return whether detours are chains.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def advise(problem: Problem, *, solver: Solver = "auto") -> Advisory:
 
 
 def is_measured(problem: Problem) -> bool:
-    """Whether a problem says that some of its numbers were measured, and how.
+    """Return whether a problem says that some of its numbers were measured, and how.
 
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
@@ -209,7 +209,7 @@ def _adaptively(take: Take, ways: tuple[Way, ...]) -> str:
 
 
 def _is_near(more: Way, relays: Way) -> bool:
-    """Whether relays would end hardly sooner than more connections."""
+    """Return whether relays would end hardly sooner than more connections."""
     if more.makespan_s is None or relays.makespan_s is None:
         return more.makespan_s is not None
     return more.makespan_s < WORTH * relays.makespan_s

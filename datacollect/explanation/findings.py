@@ -128,7 +128,7 @@ class PlanExplanation:
 
     @property
     def is_fair(self) -> bool:
-        """Whether sources share max-min fairly, so that each has a bottleneck of its own."""
+        """Return whether sources share max-min fairly, so that each has a bottleneck of its own."""
         return is_max_min_fair(self.method)
 
     def to_dict(self) -> dict[str, Any]:

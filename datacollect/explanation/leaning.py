@@ -68,7 +68,7 @@ def cautious_bound_s(problem: Problem, lower_bound_s: float, budget: Budget) -> 
 
 
 def wires_known(problem: Problem, plan: Schedule) -> bool:
-    """Whether wires in the middle are stated, or no data take relays.
+    """Return whether wires in the middle are stated, or no data take relays.
 
     No host can show what links carry together that meet between hosts.
     """

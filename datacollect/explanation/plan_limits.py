@@ -58,7 +58,7 @@ class Limit:
 
     @property
     def text(self) -> str:
-        """What it is, in words, with its values."""
+        """Return what it is, in words, with its values."""
         return f"{self.name} ({values_text(self.resource.kind, self.values)})"
 
     @property
@@ -73,7 +73,7 @@ class Limit:
 
     @property
     def held_s(self) -> float:
-        """How long it holds data back."""
+        """Return how long it holds data back."""
         return self.to_s - self.from_s
 
     def to_dict(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class PlanRelaxation(RelaxedTogether):
 
     @property
     def helps(self) -> bool:
-        """Whether it gains anything: of a plan with a deadline, a cheaper one."""
+        """Return whether it gains anything: of a plan with a deadline, a cheaper one."""
         costs = (self.saves_cost, self.saves_cost_unlimited)
         ends = (self.saves_s, self.saves_unlimited_s)
         found = ends if costs == (None, None) else costs
@@ -184,7 +184,7 @@ def advise_plan(what_if: WhatIf, limits: PlanLimits, advice: Advice) -> PlanAdvi
 
 
 def _ends_as_the_bound(what_if: WhatIf) -> bool:
-    """Whether it is a fastest plan, whose relays wait for chunks at most."""
+    """Return whether it is a fastest plan, whose relays wait for chunks at most."""
     plan = what_if.plan
     is_fastest = spec_of(plan.method).attains_bound and plan.deadline_s is None
     if not is_fastest or plan.slot_s is not None:
@@ -300,7 +300,7 @@ def _cost_of_sources(what_if: WhatIf) -> dict[str, float]:
 
 
 def _on_direct_link(problem: Problem, one: Resource, sources: set[str]) -> bool:
-    """Whether a constraint is on the direct link of one of the sources."""
+    """Return whether a constraint is on the direct link of one of the sources."""
     destination = problem.destination
     if one.kind == "link":
         tail, head = (int(ends[one.number]) for ends in (problem.link_from, problem.link_to))

@@ -113,7 +113,7 @@ class Advice:
 
     @property
     def text(self) -> str:
-        """How far it goes, in a sentence."""
+        """Return how far it goes, in a sentence."""
         tried = f"{len(self.alone)} of {self.n_candidates} constraints that bind were tried"
         if not self.alone:
             return "No constraint can be relaxed."

@@ -133,7 +133,7 @@ def values_between(
 
 
 def varies(problem: Problem, resource: Resource, until_s: float) -> bool:
-    """Whether a constraint changes before an instant."""
+    """Return whether a constraint changes before an instant."""
     return len({then.value for then in values_between(problem, resource, 0.0, until_s)}) > 1
 
 
@@ -291,7 +291,7 @@ class Relaxed:
 
     @property
     def text(self) -> str:
-        """What it is, in words, with its values."""
+        """Return what it is, in words, with its values."""
         values = values_text(self.resource.kind, self.values, hours=self.varies)
         return f"{self.name} ({values})"
 
@@ -368,7 +368,7 @@ class RelaxedTogether:
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """What is relaxed."""
+        """Return what is relaxed."""
         return tuple(one.resource for one in self.relaxed)
 
     @property

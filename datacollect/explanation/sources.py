@@ -56,7 +56,7 @@ class BindingInterval:
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What binds."""
+        """Return what binds."""
         return self.bottlenecks[self.number]
 
     def __eq__(self, other: object) -> bool:
@@ -189,7 +189,7 @@ class _Intervals:
 
     @property
     def end_s(self) -> float:
-        """When the last one ends."""
+        """Return when the last one ends."""
         return self._ends_s[-1]
 
     def number_at(self, time_s: float) -> int:

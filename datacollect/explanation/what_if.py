@@ -59,14 +59,14 @@ class WhatIf:
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether the plan made again ends when the plan does."""
+        """Return whether the plan made again ends when the plan does."""
         if self.same is None:
             return False
         return abs(self.same.makespan_s - self.plan.makespan_s) <= SAME * self.plan.makespan_s
 
     @property
     def difference(self) -> str:
-        """Why the plan made again is another one."""
+        """Return why the plan made again is another one."""
         method = self.plan.method
         if self.options is None and find_method(method) is not None:
             return f"{method} follows no plan: the schedule says what another method would do"
@@ -96,7 +96,7 @@ class WhatIf:
 
     @property
     def burden(self) -> tuple[str, str] | None:
-        """What else it was asked for that costs time, and that in words; None: nothing."""
+        """Return what else it was asked for that costs time, and that in words; None: nothing."""
         most_transfers, derate = self._asked("most_transfers"), self._asked("derate")
         if most_transfers is not None:
             text = f"a host sends and receives at most {most_transfers} transfers at once"
@@ -105,7 +105,7 @@ class WhatIf:
             return "derate", f"it was planned on {derate:.3g} of all links' bandwidths"
         margin_s = self._asked("margin_s")
         if margin_s is not None:
-            text = f"it is through with windows and deadlines {format_duration(margin_s)} early"
+            text = f"it is done with windows and deadlines {format_duration(margin_s)} early"
             return "margin", text
         return None
 
@@ -148,7 +148,10 @@ class WhatIf:
         return _planned(problem, options)
 
     def can_relax(self, resource: Resource) -> bool:
-        """Whether there may be more of a resource: turns may be a method's own, and no option."""
+        """Return whether there may be more of a resource.
+
+        Turns may be a method's own, and no option.
+        """
         return resource != TURNS or self._asked("at_a_time") is not None
 
     def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
@@ -166,7 +169,7 @@ class WhatIf:
         return _planned(problem, options)
 
     def _asked(self, name: str) -> Any:
-        """What the plan's method was asked for; None where it has no such option."""
+        """Return what the plan's method was asked for; None where it has no such option."""
         return getattr(self.options, name, None)
 
 

@@ -89,7 +89,7 @@ class Fitted:
 
     @property
     def makespan_s(self) -> float:
-        """When the last job ends; infinite where that is never."""
+        """Return when the last job ends; infinite where that is never."""
         return float(self.finish_s.max(initial=0.0))
 
 
@@ -175,7 +175,10 @@ class _Search:
         return Fitted(jobs, finish_s, float(asked_s.max(initial=0.0)))
 
     def is_held(self, found: Fitted) -> bool:
-        """Whether the deadline is kept, or without one the end is near the plan's; and storage."""
+        """Return whether the deadline is kept, or without one the end is near the plan's.
+
+        And storage.
+        """
         needed = stored_bytes(self.problem, found.jobs)
         return self._is_in_time(found) and not self._overfull(needed)
 
@@ -229,7 +232,7 @@ class _Search:
             if ends_s <= deadline_s * (1 + SAME_INSTANT):
                 ends_s, besides = found.with_requests_s, f" with {REQUEST_S} s for each request"
             late_s = ends_s - deadline_s
-            what = f"ends never, not by {deadline}"
+            what = f"never ends, let alone by {deadline}"
             if math.isfinite(late_s):
                 ends = f"ends at {instant_text(ends_s, clock)}{besides}"
                 what = f"{ends}, {format_duration(late_s)} after {deadline}"
@@ -274,16 +277,16 @@ class _Search:
             if len(jobs.jobs) > MOST_JOBS:
                 break
             if self.is_held(self.timed(jobs)):
-                return f"with --piece-bytes {size} it holds, or leave the option out"
+                return f"with --piece-bytes {size} they keep it, or leave the option out"
         # Of one size for all routes there would be too many; each may have its own.
-        return "leave --piece-bytes out: then it holds" if self.some_hold() else ""
+        return "leave --piece-bytes out: then they keep it" if self.some_hold() else ""
 
     def in_pieces(self) -> _Search:
         """Search for a tool that fetches pieces, at their times."""
         return replace(self, file_format=replace(self.file_format, may_cut=True, is_timed=True))
 
     def some_hold(self) -> bool:
-        """Whether there are pieces with which it holds."""
+        """Return whether there are pieces with which it holds."""
         for cuts in self.ways(None):
             jobs = self.jobs(cuts)
             if len(jobs.jobs) <= MOST_JOBS and self.is_held(self.timed(jobs)):
@@ -292,7 +295,7 @@ class _Search:
 
 
 def ends_near(schedule: ScheduleContents, found: Fitted) -> bool:
-    """Whether scripts end about when their plan does."""
+    """Return whether scripts end about when their plan does."""
     return found.with_requests_s <= LATE * schedule.makespan_s
 
 

@@ -397,8 +397,8 @@ def _noting(path: Path) -> Iterator[IO[bytes]]:
             is_free = take_lock(notes.fileno())
         if not is_free:
             raise ProblemError(
-                f"{document_name(path)}: another process makes this manifest; wait for it, or name "
-                "another file"
+                f"{document_name(path)}: another process is making this manifest; wait until it "
+                "ends, or name another file"
             )
         yield notes
 

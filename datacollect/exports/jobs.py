@@ -72,7 +72,7 @@ class FilePiece:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole file."""
+        """Return whether it is the whole file."""
         return self.n_bytes == self.file_bytes
 
 
@@ -202,7 +202,7 @@ class _Clock:
 
     @property
     def n_hops(self) -> int:
-        """How many hops the route has."""
+        """Return how many hops the route has."""
         return len(self._hops)
 
     def stretches(self) -> list[tuple[int, int]]:

@@ -113,7 +113,7 @@ class Clock:
         return elapsed_s
 
     def is_before_start(self, when: str, place: str) -> bool:
-        """Whether a clock time lies before the start, which no hour of the day does.
+        """Return whether a clock time lies before the start, which no hour of the day does.
 
         Raises
         ------

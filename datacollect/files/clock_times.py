@@ -14,7 +14,7 @@ _EITHER = re.compile(rf"{HOUR}|{CLOCK_TIME}", re.ASCII)
 
 
 def is_clock_time(value: object) -> bool:
-    """Whether a value of a file is a date and time, or an hour of the day, not a number.
+    """Return whether a value of a file is a date and time, or an hour of the day, not a number.
 
     >>> is_clock_time("06:00"), is_clock_time("2026-11-22T20:00"), is_clock_time("1.5 h")
     (True, True, False)
@@ -25,7 +25,7 @@ def is_clock_time(value: object) -> bool:
 
 
 def is_hour(text: str) -> bool:
-    """Whether a text is an hour of the day, without a day.
+    """Return whether a text is an hour of the day, without a day.
 
     >>> is_hour("18:00"), is_hour("2026-11-22T20:00")
     (True, False)

@@ -184,7 +184,7 @@ class Document(Table):
 
     @cached_property
     def format(self) -> str:
-        """What such files give as their format."""
+        """Return what such files give as their format."""
         kind = self.by_name["format"].kind
         assert isinstance(kind, Text)
         return kind.only[0]
@@ -238,7 +238,10 @@ class Document(Table):
             )
 
     def _lacks(self, key: str, tree: Mapping[str, Any]) -> bool:
-        """Whether no field takes what stands under a key; a list is no table of another kind."""
+        """Return whether no field takes what stands under a key.
+
+        A list is no table of another kind.
+        """
         field = self.by_name.get(key)
         return field is None or (isinstance(field.kind, ListOf) and isinstance(tree[key], dict))
 

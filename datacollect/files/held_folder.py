@@ -86,7 +86,8 @@ class Held:
 def _unusable(folder: Path, error: OSError) -> NotWrittenError:
     reason, remedy = refusal_of(error)
     return NotWrittenError(
-        f"{folder}: is no folder to write to: {reason}; {remedy or 'fix that'}, or name another",
+        f"{folder}: is not a folder that can be written to: {reason}; {remedy or 'fix that'}, or "
+        "name another",
         error.errno,
     )
 
@@ -197,7 +198,7 @@ class Database:
             yield
         except apsw.NotADBError as error:
             raise ProblemError(
-                f"{self._folder / self._name}: is no database: {error}; bring the newest copy"
+                f"{self._folder / self._name}: is not a database: {error}; restore the newest copy"
             ) from error
         except apsw.Error as error:
             number = self._db.system_errno if self._db is not None else 0

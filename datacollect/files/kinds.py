@@ -436,7 +436,10 @@ def plain(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value counts: no truth value, nor one of numpy's durations, which are `Real`."""
+    """Return whether a value counts.
+
+    No truth value, nor one of numpy's durations, which are `Real`.
+    """
     return isinstance(value, Real) and not isinstance(value, bool) and not hasattr(value, "dtype")
 
 
@@ -475,7 +478,7 @@ def _write_a_number(value: Any) -> str:
 
 
 def is_utf_8(text: str) -> bool:
-    """Whether a text can be written as UTF-8: it has no lone surrogates."""
+    """Return whether a text can be written as UTF-8: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

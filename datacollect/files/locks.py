@@ -40,7 +40,7 @@ def take_lock(number: int, within_s: float = LOOKED_AT_S) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether another process has the lock of a file; no file and no locks: none has."""
+    """Return whether another process has the lock of a file; no file and no locks: none has."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -99,7 +99,7 @@ def looks_of(begins: bytes) -> ContentKind:
 
 
 def may_be_text(first_byte: bytes) -> bool:
-    r"""Whether a text or a document may begin so; what is not known may.
+    r"""Return whether a text or a document may begin so; what is not known may.
 
     >>> may_be_text(b"<"), may_be_text(b"\x93"), may_be_text(b"")
     (True, False, True)
@@ -118,7 +118,7 @@ def looks_by_type(content_type: str) -> ContentKind | None:
 
 
 def is_promised(name: str, looks: ContentKind) -> bool:
-    """Whether a file's name says that it looks so.
+    """Return whether a file's name says that it looks so.
 
     >>> is_promised("a/index.HTML", ContentKind.HTML), is_promised("a.html.gz", ContentKind.HTML)
     (True, False)

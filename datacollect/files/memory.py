@@ -27,7 +27,7 @@ _NO_THREAD = "start new thread"
 
 
 def is_memory_short(error: BaseException) -> bool:
-    """Whether what has failed is that this process gets no more memory.
+    """Return whether what has failed is that this process gets no more memory.
 
     A library that cannot be loaded for that is an `ImportError`, a thread that cannot be begun a
     `RuntimeError`; either has other reasons, too.
@@ -44,7 +44,7 @@ def is_memory_short(error: BaseException) -> bool:
 
 
 def has_addresses(n_bytes: int) -> bool:
-    """Whether this process gets so many bytes of addresses: it takes them, and gives them back.
+    """Say whether this process gets so many bytes of addresses: it takes them, and gives them back.
 
     >>> has_addresses(2**12), has_addresses(2**60)
     (True, False)
@@ -57,7 +57,7 @@ def has_addresses(n_bytes: int) -> bool:
 
 
 def is_limited() -> bool:
-    """Whether the addresses of this process are limited."""
+    """Return whether the addresses of this process are limited."""
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
@@ -105,7 +105,7 @@ def memory_words() -> str:
     if not is_limited():
         return f"memory is short: this process has {_has('VmRSS')}"
     most = format_bytes(resource.getrlimit(resource.RLIMIT_AS)[0])
-    return f"memory is short: this process has {_has('VmSize')} of the {most} that it may"
+    return f"memory is short: this process has {_has('VmSize')} of the {most} that it may use"
 
 
 def _stack_bytes() -> int:

@@ -54,7 +54,7 @@ def _as_python_has_it(number: Any) -> int | float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether it is pandas' or numpy's way to say that there is no value."""
+    """Return whether it is pandas' or numpy's way to say that there is no value."""
     if isinstance(value, np.timedelta64 | np.datetime64):
         return bool(np.isnat(value))
     return type(value).__name__ in ("NAType", "NaTType")

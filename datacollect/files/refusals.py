@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from datacollect.files.memory import RAISE_IT, is_limited, is_memory_short, memory_words
 
-MAKE_ROOM, MEND_DISK = "make room", "mend the disk"
+MAKE_ROOM, MEND_DISK = "make room", "repair the disk"
 # What a file system says that cannot do such a thing at all, of fsync(2) that it syncs nothing of
 # this kind, as folders on mounts over a network. It says nothing about the data.
 UNSUPPORTED = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS))
@@ -73,7 +73,7 @@ def no_thread(error: BaseException) -> Refusal:
     """Return what to say where a thread cannot be begun: memory is short, or threads are."""
     if is_memory_short(error):
         return refusal_of(error)
-    return Refusal(f"this host can start no more threads: {error}", "end what takes them")
+    return Refusal(f"this host can start no more threads: {error}", "stop what uses them")
 
 
 def _of_descriptors() -> Refusal:

@@ -111,7 +111,10 @@ class Registry(Generic[EntryT]):
         return found
 
     def has(self, name: str) -> bool:
-        """Whether there is an entry of this name; packages are looked for where it is not ours."""
+        """Return whether there is an entry of this name.
+
+        Packages are looked for where it is not ours.
+        """
         return name in self.own or name in self._points
 
     def brought(self) -> Iterator[EntryT]:

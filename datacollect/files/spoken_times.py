@@ -19,7 +19,7 @@ UNDERSTOOD = '18:00, "tomorrow 18:00", "Sun 18:00" or 2026-11-23T18:00'
 
 
 def is_spoken_time(text: str) -> bool:
-    """Whether a text is a day and an hour as people say them.
+    """Return whether a text is a day and an hour as people say them.
 
     >>> [is_spoken_time(text) for text in ("tomorrow 18:00", "Sun 18:00", "18:00", "Sum 18:00")]
     [True, True, False, False]
@@ -29,7 +29,7 @@ def is_spoken_time(text: str) -> bool:
 
 
 def counts_from_today(text: str) -> bool:
-    """Whether a time is said by ``today`` or ``tomorrow``.
+    """Return whether a time is said by ``today`` or ``tomorrow``.
 
     >>> [counts_from_today(text) for text in ("tomorrow 18:00", "Sun 18:00", "18:00")]
     [True, False, False]

@@ -71,7 +71,7 @@ class TextTable:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the text is the header and the rows, column by column, and no more."""
+        """Return whether the text is the header and the rows, column by column, and no more."""
         return not self.skipped_lines and self.kept is None
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:

@@ -195,7 +195,7 @@ def in_whole(value: Any, place: str, least: int | None = None) -> Any:
 
 
 def _are_whole(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array of numbers, or of objects, holds whole ones of 64 bits."""
+    """Return whether an array of numbers, or of objects, holds whole ones of 64 bits."""
     try:
         whole = array.astype(float)
     except (TypeError, ValueError):

@@ -291,7 +291,7 @@ def _curve(
 def _is_tight(
     problem: Problem, timeline: Timeline, bound: Bound, points: Sequence[tuple[float, float]]
 ) -> bool:
-    """Whether a bound lets no more through by some instants than has arrived then.
+    """Return whether a bound lets no more through by some instants than has arrived then.
 
     What binds in one stretch may have room to spare in the next, though both have the same rate.
     """

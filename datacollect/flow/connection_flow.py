@@ -232,7 +232,7 @@ class _Columns:
     def _flow_entries(
         self, link: IntArray, added: FloatArray, column: IntArray
     ) -> list[tuple[IntArray, IntArray, FloatArray]]:
-        """Where the rates of connections count."""
+        """Return where the rates of connections count."""
         tail, head = self.tail[link], self.head[link]
         at, wire = self._members(link)
         return [
@@ -246,7 +246,7 @@ class _Columns:
     def _count_entries(
         self, link: IntArray, column: IntArray
     ) -> list[tuple[IntArray, IntArray, FloatArray]]:
-        """Where connections count by their number."""
+        """Return where connections count by their number."""
         one = np.ones(len(link))
         at, wire = self._members(link)
         return [
@@ -280,7 +280,7 @@ class _Columns:
         return True
 
     def _prices(self, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What a byte per second on each link gains, and what a connection there gains."""
+        """Return what a byte per second on each link gains, and what a connection there gains."""
         tail, head = self.tail, self.head
         node = dual[: self.problem.n_hosts].copy()
         node[self.problem.destination_index] = 0.0

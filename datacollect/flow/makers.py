@@ -66,7 +66,7 @@ class Makers:
 
     @cached_property
     def first_byte(self) -> dict[str, int]:
-        """Where in its source's backlog each hidden host's begins."""
+        """Return where in its source's backlog each hidden host's begins."""
         made, index = self.problem.made_bytes, self.problem.host_index
         assert made is not None
         return {name: int(made[index[source]]) for name, source in self.source_of.items()}

@@ -79,7 +79,7 @@ class FluidOptimum:
 
     @property
     def attained_s(self) -> float:
-        """When the fastest plan that is known ends: with `exact` at the very ``makespan_s``."""
+        """Say when the fastest plan that is known ends: with `exact` at the very ``makespan_s``."""
         found = self.shared_end or self.quickest
         return self.makespan_s if found is None else found.makespan_s
 

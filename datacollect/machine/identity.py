@@ -1,4 +1,4 @@
-"""Which machine this is: a name, and what tells it from others that are called the same."""
+"""Identity of this machine: a name, and what tells it from others that are called the same."""
 
 from __future__ import annotations
 

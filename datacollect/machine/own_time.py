@@ -18,7 +18,7 @@ LEAST_BYTES = 2**30
 
 @dataclass(frozen=True)
 class ProcessorUse:
-    """What a pull took of processors, as far as its own process is charged.
+    """Time of processors that a pull took, as far as its own process is charged.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def own_s_per_gib(profile: HostProfile) -> float | None:
 
 
 def is_of_another(profile: HostProfile) -> bool:
-    """Whether a profile was measured on another machine than this one."""
+    """Return whether a profile was measured on another machine than this one."""
     mark = machine_mark()
     if profile.machine is not None and mark is not None:
         return profile.machine != mark

@@ -22,7 +22,7 @@ AGAIN = "measure again: `datacollect host calibrate -o PROFILE.toml`"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kind of work takes of processors.
+    """Time of processors that a kind of work takes.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Cost:
     own_s_per_gib : float or None
         As much of it as the process itself is charged for.
     load : float
-        What others kept busy meanwhile, a part of all processors.
+        The part of all processors that other programs kept busy meanwhile.
     forced : bool
         Measured although others were busy.
     """
@@ -74,7 +74,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Rate:
-    """What something carried in a test.
+    """Rate that something carried in a test.
 
     Attributes
     ----------

@@ -67,10 +67,15 @@ _LOAD = (
     Field(
         "load",
         Share(),
-        "What others kept busy meanwhile, a part of all processors.",
+        "The part of all processors that other programs kept busy meanwhile.",
         default=0.0,
     ),
-    Field("forced", Flag(), "Whether it was measured although others were busy.", default=False),
+    Field(
+        "forced",
+        Flag(),
+        "Whether it was measured although other programs were busy.",
+        default=False,
+    ),
 )
 
 COST = Table(
@@ -192,7 +197,7 @@ PROFILE = Document(
 
 @dataclass(frozen=True)
 class HostProfile:
-    """What bytes cost a machine; read one by `host_profile`.
+    """Costs of bytes on a machine; read one by `host_profile`.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ GAIN = 1.01
 
 @dataclass(frozen=True)
 class Needs:
-    """What a machine is asked to do; see `datacollect.machine.profile.HostProfile.receives`."""
+    """Task of a machine; see `datacollect.machine.profile.HostProfile.receives`."""
 
     does: str
     tls: bool = False
@@ -70,7 +70,7 @@ class Needs:
 
     @property
     def words(self) -> str:
-        """What is done, in words."""
+        """Return what is done, in words."""
         if self.packet_bytes is not None:
             over = f"in datagrams of {format_bytes(self.packet_bytes)}"
         else:
@@ -89,13 +89,13 @@ class Needs:
 
     @property
     def copies(self) -> int:
-        """How often a byte is copied in memory."""
+        """Return how often a byte is copied in memory."""
         return CROSSINGS * len(self.ends) + self.tls + self.to_disk
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a part of the machine allows.
+    """Limit that a part of the machine sets.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Throughput:
-    """What a machine takes in, sends or passes on.
+    """Rate at which a machine takes in, sends or passes on.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Throughput:
 
     @property
     def bytes_per_s(self) -> float:
-        """What there is, in bytes per second."""
+        """Return what there is, in bytes per second."""
         return self.limits[0].bytes_per_s
 
     @property
@@ -168,7 +168,7 @@ class Throughput:
 
     @property
     def was_busy(self) -> bool:
-        """Whether others were so busy meanwhile that the numbers are not to be trusted."""
+        """Return whether others were so busy meanwhile that the numbers are not to be trusted."""
         return self.load > 0
 
     @property

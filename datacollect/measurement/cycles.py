@@ -57,12 +57,12 @@ class Cycles:
 
     @property
     def n(self) -> int:
-        """How many cycles there are."""
+        """Return how many cycles there are."""
         return int(self.samples["cycle"].nunique())
 
     @property
     def newest_s(self) -> float:
-        """When the newest sample was taken, in seconds since 1970."""
+        """Return when the newest sample was taken, in seconds since 1970."""
         return float(self.samples["time_s"].max())
 
 

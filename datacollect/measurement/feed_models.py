@@ -210,7 +210,7 @@ def of_the_wire(wire_bytes_per_s: float, header_bytes: int, mtu_bytes: int = MTU
 
 @dataclass(frozen=True)
 class WindowLaw:
-    """How a congestion control's window falls with a loss, and grows after it.
+    """Law by which a congestion control's window falls with a loss, and grows after it.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class Path:
 
 @dataclass(frozen=True)
 class AfterLoss:
-    """What a source suffers at most from one loss.
+    """Effects of one loss on a source, at most.
 
     Attributes
     ----------

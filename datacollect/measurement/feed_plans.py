@@ -78,7 +78,7 @@ class FeedHop:
 
 @dataclass(frozen=True)
 class TcpAnswer:
-    """What becomes of a feed by TCP with one congestion control, over one route.
+    """Prediction of a feed by TCP with one congestion control, over one route.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class TcpAnswer:
 
     @property
     def verdict(self) -> str | None:
-        """What losses do: ``"timely"`` again after each, ``"late"``, ``"behind"`` ever more."""
+        """Say what losses do: ``"timely"`` again after each, ``"late"``, ``"behind"`` ever more."""
         if self.lags_bytes_per_s > 0:
             return "behind"
         if self.losses_each_s is None or self.timely_if_each_s is None:
@@ -162,7 +162,7 @@ class TcpAnswer:
 
 @dataclass(frozen=True)
 class UdpAnswer:
-    """What becomes of a feed by UDP, over the direct path.
+    """Prediction of a feed by UDP, over the direct path.
 
     Attributes
     ----------
@@ -210,12 +210,12 @@ class FeedPlan:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether it keeps up by any transport."""
+        """Return whether it keeps up by any transport."""
         return self.best is not None or self.udp.fits
 
     @property
     def srt_latency_s(self) -> float:
-        """What SRT needs to send again what is lost."""
+        """Return what SRT needs to send again what is lost."""
         return max(SRT_ROUND_TRIPS * self.direct.rtt_s, SRT_LEAST_LATENCY_S)
 
     @property

@@ -51,7 +51,7 @@ def measured_hop(frame: pd.DataFrame, begin: str, end: str) -> MeasuredHop:
     for option, name in (("--from", begin), ("--to", end)):
         if name not in known:
             raise ProblemError(
-                f"{option}: nothing was measured of {name!r}"
+                f"{option}: there is no measurement of {name!r}"
                 + (nearest_hint(name, known) or f"; known are {', '.join(known[:6])}")
             )
     rows = frame[(frame["from"] == begin) & (frame["to"] == end) & (frame["ended"] == DONE)]

@@ -103,7 +103,7 @@ class Sample:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the test's own limit, rather than the path, kept it from being faster."""
+        """Return whether the test's own limit, rather than the path, kept it from being faster."""
         limit = self.limit
         return limit is not None and LIMITED_PART * limit.bytes_per_s <= self.bandwidth_bytes_per_s
 

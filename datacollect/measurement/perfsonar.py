@@ -258,7 +258,7 @@ def _start_s(tree: Tree, place: str) -> float:
             if found is not None:
                 return found
     raise ProblemError(
-        f"{place}: says nowhere when the test began: run.start-time, pscheduler.start_time, "
+        f"{place}: does not say when the test began: run.start-time, pscheduler.start_time, "
         "schedule.start or @timestamp must be a date and time"
     )
 

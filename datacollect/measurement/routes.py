@@ -171,12 +171,12 @@ def answering(hop: Hop) -> Sequence[str]:
 
 
 def is_of_one_path(route: Iterable[Hop]) -> bool:
-    """Whether no hop of it may be another path's."""
+    """Return whether no hop of it may be another path's."""
     return not any(isinstance(hop, list) for hop in route)
 
 
 def agree(one: Sequence[Hop], other: Sequence[Hop]) -> bool:
-    """Whether two routes of one path each may be the same: where both know a hop, it is equal.
+    """Say whether two routes of one path each may be the same: where both know a hop, it is equal.
 
     >>> agree(["a", None, "c"], ["a", "b", None]), agree(["a", "b"], ["a"])
     (True, False)

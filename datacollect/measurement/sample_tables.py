@@ -286,7 +286,7 @@ class _Rows:
         self._is_of_program = kind is not None and bool(kind.program)
 
     def has(self, column: str) -> bool:
-        """Whether the table has a column, named as here."""
+        """Return whether the table has a column, named as here."""
         return column in self._column_of
 
     def texts(self, column: str) -> Any:

@@ -169,7 +169,7 @@ def _left_out(others: pd.DataFrame, *, several: bool) -> list[str]:
     what = listed([f"{n} of {kind!r}" for kind, n in counts.items()])
     remedy = "choose with --streams (streams, in Python)" if several else "give those alone"
     text = (
-        "left out, as a mean of tests of unlike kinds is none of them: "
+        "left out, since a mean over unlike kinds of tests describes none of them: "
         f"{counted(len(others), 'test')} of {counted(len(links), 'link')} ({listed(links, 3)}): "
         f"{what}; {remedy} for estimates of these"
     )

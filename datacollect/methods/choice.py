@@ -77,7 +77,7 @@ def spec_of(name: str) -> MethodSpec:
 
 
 def is_max_min_fair(name: str) -> bool:
-    """Whether a method's rates are max-min fair."""
+    """Return whether a method's rates are max-min fair."""
     return spec_of(name).is_max_min_fair
 
 

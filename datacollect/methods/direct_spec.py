@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Why turns make no sense where they cannot be given.
 NO_TURNS: dict[Place, str] = {
-    "compare": "it asks how soon methods end, and turns only delay that; plan takes it",
+    "compare": "compare shows how soon methods end, and turns only delay that; use it with plan",
     "pull": "all sources of a pull send at once; limits.connections bounds their connections",
 }
 
@@ -47,7 +47,7 @@ class DirectOptions(MethodOptions):
     time_slot_s: float | None = option(
         Option(
             Number("seconds", positive=True),
-            "direct, with {at_a_time}: hosts take turns of so long.",
+            "direct, with {at_a_time}: hosts take turns of this length.",
             recorded="turns.time_slot_s",
             not_in=NO_TURNS,
             needs=("at_a_time", "how many hosts send in each"),

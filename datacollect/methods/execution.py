@@ -72,17 +72,17 @@ class ExecutionOptions(PlanningOptions):
 
     @property
     def learns(self) -> bool:
-        """Whether links are learned on the way: without relays there is no choice of links."""
+        """Say whether links are learned on the way: without relays there is no choice of links."""
         return not self.is_known and METHODS.get(self.name).has_relays
 
     @property
     def takes_turns(self) -> bool:
-        """Whether sources wait for each other."""
+        """Return whether sources wait for each other."""
         return any(self.options.get(turns) is not None for turns in ("at_a_time", "order"))
 
     @property
     def recovery(self) -> Recovery:
-        """What to do about connections that are stuck or gone."""
+        """Return what to do about connections that are stuck or gone."""
         return Recovery(
             stall_patience_s=self.stall_patience_s,
             retry_s=self.retry_s,

@@ -99,7 +99,7 @@ def require_fit(
         if not lacking:
             known = " or ".join(other.name for other in owners)
             raise ProblemError(f"{spelled(name)} is for --method {known}, got --method {spec.name}")
-        notes.append(f"{spelled(name)} means nothing to {spec.name}, {lacking}")
+        notes.append(f"{spelled(name)} has no meaning for {spec.name}, {lacking}")
     return notes
 
 

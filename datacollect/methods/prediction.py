@@ -199,7 +199,10 @@ def predictions(problem: Problem, schedule: Schedule) -> dict[str, Prediction]:
 
 
 def knows_rates(problem: Problem) -> bool:
-    """Whether adaptive is predicted: the rates of all direct links to the destination are known."""
+    """Return whether adaptive is predicted.
+
+    The rates of all direct links to the destination are known.
+    """
     end = problem.destination_index
     tails = [parcel.host for parcel in problem.parcels]
     links = problem.link_indices(tails, [end] * len(tails))
@@ -213,7 +216,7 @@ def _is_plain(problem: Problem) -> bool:
 
 
 def _grows(problem: Problem) -> BoolArray:
-    """Which links have rates by connections, or cross a shared wire that has."""
+    """Return which links have rates by connections, or cross a shared wire that has."""
     found = link_rates(problem).grows
     for members, grows in zip(problem.shared_links, wire_rates(problem).grows, strict=True):
         found[members] |= grows

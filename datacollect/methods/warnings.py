@@ -88,7 +88,7 @@ def missing_limits(problem: Problem, *, with_uplinks: bool = True) -> list[str]:
 
 
 def _is_doubtful(problem: Problem, key: str, host: int, total: float) -> bool:
-    """Whether nobody knows that a host can do so much: no limit is given, and less was seen."""
+    """Say whether nobody knows that a host can do so much: no limit is given, and less was seen."""
     seen = getattr(problem, SHOWN[key])
     is_seen = seen is not None and seen[host] >= total
     return not is_seen and not np.isfinite(getattr(problem, key)[0, host])

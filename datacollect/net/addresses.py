@@ -46,7 +46,7 @@ def addresses_of(host: str, port: int) -> list[tuple[str, int]]:
 
 
 def is_outside(text: str) -> bool:
-    """Whether an address is neither this host, nor link-local, multicast or none at all.
+    """Return whether an address is neither this host, nor link-local, multicast or none at all.
 
     >>> is_outside("192.0.2.1"), is_outside("::ffff:127.0.0.1"), is_outside("fe80::1%eth0")
     (True, False, False)

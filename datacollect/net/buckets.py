@@ -26,7 +26,7 @@ class Bucket:
     filled_at_s: float = 0.0
 
     def take(self, now_s: float, n: int = 1) -> bool:
-        """Whether it may happen now, `n` times together; if so, it does.
+        """Return whether it may happen now, `n` times together; if so, it does.
 
         More than `most` together may happen after a pause; the next one is as much longer.
         """
@@ -61,7 +61,7 @@ class Bucket:
         self.level = min((self.level or 0.0) + n, self.most)
 
     def is_full(self, now_s: float) -> bool:
-        """Whether it is as if it had never been used."""
+        """Return whether it is as if it had never been used."""
         return self.level is None or self._level_at(now_s) >= self.most
 
     def _level_at(self, now_s: float) -> float:

@@ -64,12 +64,12 @@ def _require_scheduler(address: str, security: Any) -> None:
         try:
             who = thread.submit(asyncio.run, asked()).result()
         except TimeoutError:
-            raise ValueError(f"nothing came within {DASK_TIMEOUT_S + 1} s") from None
+            raise ValueError(f"no answer came within {DASK_TIMEOUT_S + 1} s") from None
         except (OSError, ValueError, TypeError) as error:
             # Of a connection that was tried again and again the last failure.
             raise ValueError(str(error.__cause__ or error).rpartition(">: ")[2]) from None
         except Exception:  # noqa: BLE001 - whatever it says may be taken for anything
-            raise ValueError("what listens there is no Dask") from None
+            raise ValueError("what listens there is not Dask") from None
     if who != "Scheduler":
         raise ValueError(f"it is the address of a {who}")
 

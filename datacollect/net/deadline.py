@@ -127,7 +127,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return bool(self._clock() >= self._until_s)
 
     def left_s(self) -> float:

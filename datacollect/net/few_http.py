@@ -74,7 +74,7 @@ class FewServer(ThreadingHTTPServer):
 
     @property
     def is_local(self) -> bool:
-        """Whether it listens on loopback."""
+        """Return whether it listens on loopback."""
         host = str(self.server_address[0])
         return host == "::1" or host.startswith("127.")
 
@@ -178,7 +178,7 @@ class FewHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
 
     def is_for_us(self) -> bool:
-        """Whether a request names this host, and no page of elsewhere that leads a browser here.
+        """Say whether a request names this host, and no page of elsewhere leads a browser here.
 
         What listens on loopback is asked by its address, or as ``localhost``.
         """

@@ -82,7 +82,10 @@ class HttpChannel:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a request may be sent: nothing has come since the last answer, no end either."""
+        """Return whether a request may be sent.
+
+        Nothing has come since the last answer, no end either.
+        """
         if self._ahead or (
             isinstance(self._connection, ssl.SSLSocket) and self._connection.pending()
         ):

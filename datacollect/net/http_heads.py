@@ -34,7 +34,7 @@ class HeadReader:
 
     @property
     def room_bytes(self) -> int:
-        """How many more bytes it may have."""
+        """Return how many more bytes it may have."""
         return MOST_HEAD_BYTES - len(self.data)
 
     def wanted_of(self, ahead: bytes) -> int:
@@ -51,7 +51,7 @@ class HeadReader:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it has all that it may have, and no end."""
+        """Return whether it has all that it may have, and no end."""
         return not self.is_whole and self.room_bytes <= 0
 
 
@@ -69,7 +69,7 @@ class ResponseHead(NamedTuple):
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the body comes in chunks, which end it (RFC 9112, section 7.1, 2022)."""
+        """Return whether the body comes in chunks, which end it (RFC 9112, section 7.1, 2022)."""
         return self.headers.get("transfer-encoding", "").lower() == "chunked"
 
 

@@ -191,7 +191,7 @@ def verify_token(token: str, public_key: str, assertion: str) -> bytes:
 
 
 def is_signed(message: bytes, signature: bytes, public_key: str) -> bool:
-    """Whether a signature of a message is that of a public key, ``ed25519:BASE64``.
+    """Return whether a signature of a message is that of a public key, ``ed25519:BASE64``.
 
     >>> key = PrivateKey(bytes(32))
     >>> is_signed(b"yes", key.sign(b"yes"), key.public), is_signed(b"no", b"", key.public)

@@ -142,7 +142,7 @@ def _writer(families: Families, where: str) -> Callable[[], tuple[bytes, str]]:
     }
 
     class Collector:
-        """What a registry asks."""
+        """Collector that a registry asks."""
 
         def collect(self) -> Iterator[Any]:
             for each in families():

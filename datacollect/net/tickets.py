@@ -198,8 +198,8 @@ def signed_claims(
     issuer = read_claims(unverified_payload(token)).get("iss")
     if not isinstance(issuer, str) or issuer not in issuers:
         raise TicketError(
-            f"its issuer is none of the agent's {whose}; write the public key (`datacollect keys "
-            f"show` prints it) into {place} of the agent's file, and send it SIGHUP"
+            f"its issuer is not one of the agent's {whose}; write the public key (`datacollect "
+            f"keys show` prints it) into {place} of the agent's file, and send it SIGHUP"
         )
     # Only what the signature covers counts from here on.
     claims = read_claims(verify_token(token, issuer, assertion))
@@ -212,7 +212,7 @@ def require_in_time(issued_s: float, expires_s: float, now_s: float, longest_s: 
     """Raise `TicketError` unless a ticket counts now, by the agent's clock."""
     life_s = expires_s - issued_s
     if not 0 < life_s <= longest_s:
-        raise TicketError(f"it may hold {longest_s:g} s at most, this one {life_s:g} s")
+        raise TicketError(f"it may hold {longest_s:g} s at most, but this one holds {life_s:g} s")
     if issued_s > now_s + AHEAD_S:
         raise TicketError(f"it is issued {issued_s - now_s:.0f} s after the agent's time")
     if now_s >= expires_s:
@@ -347,12 +347,12 @@ def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a claim is a number that everybody reads alike, at least 0."""
+    """Return whether a claim is a number that everybody reads alike, at least 0."""
     return type(value) in (int, float) and 0 <= value < NUMBER_STOP
 
 
 def is_nonce(value: Any) -> bool:
-    """Whether a claim is what `new_nonce` makes."""
+    """Return whether a claim is what `new_nonce` makes."""
     try:
         raw = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):

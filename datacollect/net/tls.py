@@ -225,7 +225,9 @@ def require_certificate(
     found = fingerprint_of(certificate) if certificate else "none"
     if expected is None:
         if context.verify_mode != ssl.CERT_REQUIRED:
-            raise TransferError(f"{peer}: give its fingerprint or ca; any certificate would do")
+            raise TransferError(
+                f"{peer}: give its fingerprint or ca; else any certificate would do"
+            )
     elif found != expected:
         raise IdentityError(
             f"{peer}: its certificate must have the fingerprint {expected}, got {found}; another "

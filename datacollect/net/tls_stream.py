@@ -52,7 +52,7 @@ class TlsStream:
 
     @property
     def protocol(self) -> str | None:
-        """What both sides have agreed to speak (ALPN)."""
+        """Return what both sides have agreed to speak (ALPN)."""
         return self._tls.selected_alpn_protocol()
 
     @property

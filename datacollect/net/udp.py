@@ -43,7 +43,7 @@ def none_has_arrived(name: str, n: int, port: int, failure: str = "") -> Transfe
     """Return the failure of greetings none of which the other end has said."""
     why = f" ({failure})" if failure else ""
     return TransferError(
-        f"{name}: of {n} UDP packets to port {port} none has arrived{why}; "
+        f"{name}: none of {n} UDP packets to port {port} has arrived{why}; "
         "open that UDP port for this host in the firewalls on the way, and forward it where a "
         "router translates addresses"
     )
@@ -64,7 +64,7 @@ def connected_udp(place: tuple[str, int], name: str) -> socket.socket:
         made.connect(place)
     except OSError as error:
         made.close()
-        raise TransferError(f"{name}: no UDP packets go there: {error.strerror}") from None
+        raise TransferError(f"{name}: UDP packets cannot be sent there: {error.strerror}") from None
     return made
 
 

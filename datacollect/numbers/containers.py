@@ -244,13 +244,13 @@ def values_of(series: pd.Series[Any]) -> np.ndarray[Any, Any]:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is pandas' table; pandas is not imported for it."""
+    """Return whether it is pandas' table; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
 def is_series(value: Any) -> bool:
-    """Whether it is pandas' column with labels; pandas is not imported for it."""
+    """Return whether it is pandas' column with labels; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.Series)
 

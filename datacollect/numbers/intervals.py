@@ -52,7 +52,7 @@ class Interval:
 
     @property
     def is_known(self) -> bool:
-        """Whether there are values enough for an interval."""
+        """Return whether there are values enough for an interval."""
         return self.n >= 2
 
     @property
@@ -64,7 +64,7 @@ class Interval:
         return half / abs(self.mean) if self.mean else (math.inf if half else 0.0)
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies in the interval."""
+        """Return whether a value lies in the interval."""
         return self.low <= value <= self.high
 
     def from_zero(self) -> Interval:
@@ -236,7 +236,7 @@ def _resampled_student(deviations: FloatArray, confidence: float) -> tuple[float
 
 @lru_cache(maxsize=64)
 def _resample_weights(n: int) -> FloatArray:
-    """How often each of n values is in each resample, over n; shape (`RESAMPLES`, n)."""
+    """Return how often each of n values is in each resample, over n; shape (`RESAMPLES`, n)."""
     random = np.random.default_rng(SEED + n)
     times = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     return times / n

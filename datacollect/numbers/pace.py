@@ -44,7 +44,7 @@ class Pace:
 
     @property
     def rate(self) -> float | None:
-        """How much is done in a second of late; None where that is not known yet."""
+        """Return how much is done in a second of late; None where that is not known yet."""
         rates = self._rates()
         return rates[-1] if rates else None
 

@@ -31,12 +31,12 @@ class Label(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Where its letters begin."""
+        """Return where its letters begin."""
         wide = LETTER * width_of(self.text)
         return self.x - {"left": 0.0, "center": wide / 2, "right": wide}[self.ha]
 
     def overlaps(self, other: Label) -> bool:
-        """Whether it lies on another.
+        """Return whether it lies on another.
 
         >>> one = Label("8 Mbit/s", 1.0, 1.0, "left")
         >>> one.overlaps(one._replace(y=1.1)), one.overlaps(one._replace(y=1.2))
@@ -47,7 +47,7 @@ class Label(NamedTuple):
         return not is_beside and abs(self.y - other.y) < TALL
 
     def crosses(self, begin: np.ndarray, end: np.ndarray, width: float) -> bool:
-        """Whether it lies on a line that is so wide.
+        """Return whether it lies on a line that is so wide.
 
         >>> one = Label("8 Mbit/s", 1.0, 1.0, "left")
         >>> line = np.array([1.2, 0.0]), np.array([1.2, 2.0])

@@ -37,7 +37,7 @@ class Binding:
 
     @property
     def held_s(self) -> float:
-        """How long in all."""
+        """Return how long in all."""
         return sum(to_s - from_s for from_s, to_s in self.spans_s)
 
 

@@ -53,7 +53,7 @@ PARTS = (0.5, 0.35, 0.65, 0.25, 0.75)
 
 
 class Arrow(NamedTuple):
-    """What moves from one host to another.
+    """Bytes that move from one host to another.
 
     Attributes
     ----------

@@ -99,12 +99,12 @@ class Picture:
 
     @property
     def begin_s(self) -> float:
-        """Where the picture begins."""
+        """Return where the picture begins."""
         return float(self.edges_s[0])
 
     @property
     def end_s(self) -> float:
-        """Where it ends: at the makespan."""
+        """Return where it ends: at the makespan."""
         return float(self.edges_s[-1])
 
 

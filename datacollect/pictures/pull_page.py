@@ -133,7 +133,7 @@ class PullFeed:
             if ended is None
             else "The pull has ended: all is there."
             if ended["complete"]
-            else "The pull has ended, and some data cannot be had.",
+            else "The pull has ended, and some data are not available.",
         }
 
     def _add_up(self, history: History) -> None:

@@ -21,13 +21,13 @@ INTERVAL_FIELDS = (
     Field(
         LOW,
         BANDWIDTH,
-        "The bandwidth is hardly below this, in bytes per second, in any period; measurements say "
+        "The bandwidth is rarely below this, in bytes per second, in any period; measurements say "
         "so, plans ignore it.",
     ),
     Field(
         HIGH,
         BANDWIDTH,
-        "The bandwidth is hardly above this, in bytes per second, in any period; measurements say "
+        "The bandwidth is rarely above this, in bytes per second, in any period; measurements say "
         "so, plans ignore it.",
     ),
 )

@@ -61,7 +61,7 @@ class ConnectionRates:
 
     @property
     def grows(self) -> BoolArray:
-        """Where more connections get more; elsewhere the bandwidth is a constant."""
+        """Return where more connections get more; elsewhere the bandwidth is a constant."""
         return ~np.isnan(self.competitors)
 
     def at(self, rows: IntArray) -> ConnectionRates:

@@ -53,7 +53,7 @@ class Pattern:
 
 
 def has_windows(problem: Problem) -> bool:
-    """Whether links or hosts of a problem are open for some hours only."""
+    """Return whether links or hosts of a problem are open for some hours only."""
     return problem.daily is not None and bool(problem.daily.windows)
 
 
@@ -68,7 +68,7 @@ def cycle_s(problem: Problem) -> float:
 
 
 def lists_a_cycle(problem: Problem) -> bool:
-    """Whether a whole cycle of the calendar is listed."""
+    """Return whether a whole cycle of the calendar is listed."""
     assert problem.daily is not None
     return problem.daily.until_s >= cycle_s(problem)
 
@@ -99,7 +99,7 @@ def stranded_hosts(problem: Problem, slot_s: float | None = None) -> list[int]:
 
 
 def slots_fit_soon(problem: Problem, slot_s: float) -> bool:
-    """Whether all data can arrive in slots of this many seconds, as the first days show."""
+    """Return whether all data can arrive in slots of this many seconds, as the first days show."""
     return not _stranded(problem, patterns_until(problem, RECURRING_DAYS * DAY_S, slot_s), slot_s)
 
 

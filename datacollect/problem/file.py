@@ -231,7 +231,9 @@ def read_csv(
 ) -> LinkTable:
     """Read the file that ``bandwidth_csv`` names; a column ``open`` only `with_windows`."""
     if name == "-":
-        raise ProblemError("bandwidth_csv must name a file, got '-'; only the problem is piped in")
+        raise ProblemError(
+            "bandwidth_csv must name a file, got '-'; only the problem can be piped in"
+        )
     path = Path(base_dir or ".", name)
     try:
         n_periods = None if periods_s is None else len(periods_s)

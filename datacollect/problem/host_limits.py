@@ -86,12 +86,12 @@ def with_hours(
 
 
 def is_constant(limit: npt.NDArray[Any]) -> bool:
-    """Whether the rows of a limit are one and the same."""
+    """Return whether the rows of a limit are one and the same."""
     return limit.strides[0] == 0 or bool((limit == limit[0]).all())
 
 
 def varies(limit: npt.ArrayLike) -> bool:
-    """Whether what is given as a limit, in whatever becomes an array, has rows that differ."""
+    """Say whether what is given as a limit, in whatever becomes an array, has rows that differ."""
     array = floats_of("a limit", limit)
     return array.ndim > 1 and not is_constant(array)
 

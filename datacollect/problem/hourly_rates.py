@@ -98,7 +98,7 @@ class HostRate:
 
 
 def is_no_limit(value: object) -> bool:
-    """Whether a limit says that there is none.
+    """Return whether a limit says that there is none.
 
     >>> is_no_limit("none"), is_no_limit(None)
     (True, False)
@@ -107,7 +107,7 @@ def is_no_limit(value: object) -> bool:
 
 
 def has_hours(text: str) -> bool:
-    """Whether a text speaks of hours of the day or of days of the week, rightly or not.
+    """Return whether a text speaks of hours of the day or of days of the week, rightly or not.
 
     >>> has_hours("08:00 10 Mbit/s"), has_hours("Sa Su 1 Gbit/s"), has_hours("10 Mbit/s")
     (True, True, False)

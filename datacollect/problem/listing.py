@@ -118,7 +118,7 @@ def not_in_time(problem: Problem, names: Sequence[str], never: InfeasibleError) 
 
 
 def may_end_later(problem: Problem, earliest_s: float) -> bool:
-    """Whether too little is listed to say that nothing ends within twice the time, and a cycle."""
+    """Say whether too little is listed to tell that nothing ends within twice the time."""
     daily = problem.daily
     if daily is None or not daily.windows:
         return False

@@ -67,7 +67,7 @@ class Files:
 
     @cached_property
     def ends(self) -> IntArray:
-        """Where each file ends within the backlog."""
+        """Return where each file ends within the backlog."""
         return np.cumsum(self.n_bytes)
 
     def within(self, offset_bytes: int, n_bytes: int) -> list[dict[str, Any]]:
@@ -258,7 +258,7 @@ def _both(given: Files, own: Files, place: str) -> Files:
 
 
 def _agree(one: _Entry, other: _Entry) -> bool:
-    """Whether path and size are the same, and each checksum where both know it."""
+    """Return whether path and size are the same, and each checksum where both know it."""
     pairs = zip(one[2], other[2], strict=True)
     return one[:2] == other[:2] and all(a == b or not (a and b) for a, b in pairs)
 

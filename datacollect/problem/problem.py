@@ -633,7 +633,7 @@ class Problem(ProblemContents):
 
     @cached_property
     def parcels(self) -> tuple[Parcel, ...]:
-        """What lies where and has yet to move: by host, source and offset."""
+        """Return what lies where and has yet to move: by host, source and offset."""
         return self.parcel_columns.parcels
 
     @cached_property

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def profile_at(name: str, base_dir: str | PathLike[str] | None, place: str) -> HostProfile:
     """Read the file that ``profile`` of a host names."""
     if name == "-":
-        raise ProblemError(f"{place} must name a file, got '-'; only the problem is piped in")
+        raise ProblemError(f"{place} must name a file, got '-'; only the problem can be piped in")
     try:
         return host_profile(Path(base_dir or ".", name))
     except ProblemError as error:

@@ -50,7 +50,7 @@ def on_days(hour: str, days: Collection[int] = EVERY_DAY) -> list[str]:
 
 
 def are_of_days(hours: Iterable[str]) -> bool:
-    """Whether hours name days of the week."""
+    """Return whether hours name days of the week."""
     return any(day_and_hour(hour)[0] is not None for hour in hours)
 
 

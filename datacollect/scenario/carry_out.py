@@ -353,6 +353,6 @@ def _as_fluid(
 
 
 def _late_releases(problem: Problem) -> dict[str, float]:
-    """When hosts' data are released that are not there from the start."""
+    """Return when hosts' data are released that are not there from the start."""
     release = zip(problem.names, problem.release_s.tolist(), strict=True)
     return {name: at_s for name, at_s in release if at_s}

@@ -46,7 +46,7 @@ ACCESS = _table(
     "The wire between a host and the node at which it attaches.",
     _optional("rate_bytes_per_s", RATE, "Rate, bytes per second: one, or out and in.", 1.25e6),
     _optional("delay_s", SECONDS, "Propagation time, seconds.", 0.001),
-    _optional("queue_packets", QUEUE, "Packets that wait before it at most.", 50),
+    _optional("queue_packets", QUEUE, "Most packets that wait before it.", 50),
 )
 
 _PLACE = (
@@ -121,7 +121,9 @@ BACKGROUND = _table(
     _optional("among", WHERE, "Kind of nodes at their ends; default: stub where there are any."),
     _optional("over", ListOf(NAME, 1), "Wires to cross; default: all peering wires."),
     _optional("split", ListOf(Number()), "Ratio of flows over these wires; default: equal parts."),
-    _optional("tcp_probability", Share(), "Of a flow to be endless TCP, else on-off UDP.", 0.75),
+    _optional(
+        "tcp_probability", Share(), "Probability that a flow is endless TCP, else on-off UDP.", 0.75
+    ),
     _optional(
         "udp_share",
         Share(),
@@ -326,7 +328,7 @@ METHOD = _method_table(
     _optional(
         "harm",
         Share(positive=True),
-        "adaptive: so much of their rate others may lose, as a part of what direct transfers with "
+        "adaptive: how much of their rate others may lose, as a part of what direct transfers with "
         "one connection per source would leave them, as far as can be observed; caps connections.",
     ),
     _optional(
@@ -346,7 +348,7 @@ METHOD = _method_table(
 
 RUN = _table(
     "the run",
-    "What is left to say.",
+    "How the run goes.",
     _optional("seed", SEED, "Seed of everything that has none of its own.", 1),
     _optional("time_limit_s", POSITIVE_S, "Simulated seconds after which the run ends.", 86_400.0),
     _optional(

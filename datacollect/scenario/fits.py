@@ -47,7 +47,7 @@ def require_schedule_fits(schedule: Schedule, problem: Problem) -> None:
 
 
 def _bytes_collected(schedule: Schedule, problem: Problem) -> dict[str, int]:
-    """What the schedule brings to the destination, by the source that it is of."""
+    """Return what the schedule brings to the destination, by the source that it is of."""
     columns = schedule.columns
     collected = dict.fromkeys(problem.sources, 0)
     for number, hop, n_bytes in zip(
@@ -60,7 +60,7 @@ def _bytes_collected(schedule: Schedule, problem: Problem) -> dict[str, int]:
 
 
 def _bytes_of_sources(problem: Problem) -> dict[str, int]:
-    """What has to come to the destination, by the source that it is of."""
+    """Return what has to come to the destination, by the source that it is of."""
     expected: dict[str, int] = {}
     for parcel in problem.parcels:
         source = problem.names[parcel.source]

@@ -173,7 +173,7 @@ def _cables(shared_wires: Sequence[SharedWire], topology: Topology) -> list[int]
 
 
 def _known_bytes_per_s(entry: SharedWire, wire: int, setting: Setting) -> float:
-    """What links share on a wire, as the entry says."""
+    """Return what links share on a wire, as the entry says."""
     if entry.bandwidth_bytes_per_s is not None:
         return entry.bandwidth_bytes_per_s
     if entry.connections is None:

@@ -274,8 +274,8 @@ def uniform_with_total(
         if len(fits):
             return np.append(rows[fits[0]], last[fits[0]])
     raise ProblemError(
-        f"backlog.total_bytes {total} is so near to {n} × least_bytes or most_bytes that draws "
-        f"hardly ever meet it ({MOST_DRAWS} failed); give each source its backlog_bytes"
+        f"backlog.total_bytes {total} is so near to {n} × least_bytes or most_bytes that random "
+        f"draws almost never meet it ({MOST_DRAWS} failed); give each source its backlog_bytes"
     )
 
 

@@ -60,7 +60,12 @@ def _check_hosts(hosts: Mapping[str, Any]) -> None:
         if entry["at"] is not None:
             for key in ("domain", "among"):
                 if entry[key] is not None:
-                    raise wrong(f"{place}.{key}", "excludes at", entry[key], "keep one of them")
+                    raise wrong(
+                        f"{place}.{key}",
+                        "cannot be combined with at",
+                        entry[key],
+                        "keep one of them",
+                    )
 
 
 def _check_background(background: Mapping[str, Any]) -> None:
@@ -156,18 +161,21 @@ def _check_chains(method: Mapping[str, Any]) -> None:
     turns = ("total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
     for key in (*shapes, *turns) if per_source else shapes:
         if method[key] is not None:
-            rule = 'excludes relays = "chains", over which each route pulls its share at once'
+            rule = (
+                'cannot be combined with relays = "chains", '
+                "over which each route pulls its share at once"
+            )
             raise wrong(f"method.{key}", rule, method[key], instead)
 
 
 def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> None:
-    """Where links are unknown no plan is worth keeping to, and no wire can be stated wrongly."""
+    """Refuse plans to keep to, and wires stated wrongly, where links are unknown."""
     where = 'estimates.kind = "unknown"'
     for key in ("perturbations", "shared"):
         if estimates[key]:
             raise wrong(
                 f"estimates.{key}",
-                f"excludes {where}: there are no estimates",
+                f"cannot be combined with {where}: there are no estimates",
                 list(estimates[key]),
                 "leave it out",
             )
@@ -180,12 +188,12 @@ def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> N
         )
     for key in ("connections_as", "streams_as", "as_many_times"):
         if method[key] is not None:
-            rule = f"excludes {where}: another method's plan would mean nothing"
+            rule = f"cannot be combined with {where}: another method's plan would mean nothing"
             raise wrong(f"method.{key}", rule, method[key], "give method.connections")
     if method["timing"] != "asap" or method["pace"] or method["time_slot_s"] is not None:
         raise ProblemError(
-            f'method: {where} excludes timing = "planned", pace and time_slot_s: nobody knows '
-            "when a transfer ends; leave them out"
+            f'method: {where} cannot be combined with timing = "planned", pace and time_slot_s: '
+            "nobody knows when a transfer ends; leave them out"
         )
 
 
@@ -206,7 +214,7 @@ def _check_times(method: Mapping[str, Any]) -> None:
 
 
 def _check_time_slots(method: Mapping[str, Any]) -> None:
-    """Who sends in a turn is planned; over one connection per source."""
+    """Check turns: who sends in one is planned; over one connection per source."""
     if method["at_a_time"] is None:
         raise wrong(
             "method.time_slot_s",
@@ -216,13 +224,13 @@ def _check_time_slots(method: Mapping[str, Any]) -> None:
         )
     if method["streams"] != 1 or method["total_streams"] or method["streams_as"]:
         raise ProblemError(
-            "method: time_slot_s excludes streams, total_streams and streams_as: in turns "
-            "each source has one connection; leave them out"
+            "method: time_slot_s cannot be combined with streams, total_streams and streams_as: "
+            "in turns each source has one connection; leave them out"
         )
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:
-    """What is planned again meanwhile is kept to, pipelined, and leaves as soon as it can."""
+    """Check that what is planned again meanwhile is kept to, pipelined, and leaves at once."""
     if METHODS.get(method["name"]).replan is None:
         kept_to = " or ".join(spec.name for spec in own_methods() if spec.replan is not None)
         rule = f"must be {kept_to} with replan_s"
@@ -234,5 +242,5 @@ def _check_replanning(method: Mapping[str, Any]) -> None:
             raise wrong(f"method.{key}", rule, method[key], "or leave out method.replan_s")
     for key in ("slot_s", "scaled_slot_s"):
         if method[key] is not None:
-            rule = "excludes replan_s, which is for pipelined plans"
+            rule = "cannot be combined with replan_s, which is for pipelined plans"
             raise wrong(f"method.{key}", rule, method[key], "leave out one of them")

@@ -161,7 +161,7 @@ class Scenario:
 
     @property
     def has_topology(self) -> bool:
-        """Whether it names a topology, rather than a problem."""
+        """Return whether it names a topology, rather than a problem."""
         return "topology" in self.sections
 
     def section(self, name: str) -> Mapping[str, Any]:

@@ -58,7 +58,7 @@ class Setting:
 
     @property
     def header_bytes(self) -> int:
-        """What the fluid engine adds to each segment; only a topology's wires carry headers."""
+        """Say what the fluid engine adds to each segment; only a topology's wires carry headers."""
         return int(self.scenario.section("transport")["header_bytes"])
 
 
@@ -203,7 +203,7 @@ def _require_ways(network: SimulatedNetwork, placed: Placement) -> None:
 
 
 def _nodes_of_hosts(placed: Placement) -> dict[str, str]:
-    """Where each host attaches."""
+    """Return where each host attaches."""
     topology = placed.topology
     where = {}
     for host, node in placed.host_node.items():

@@ -19,7 +19,7 @@ _SEED = Field("seed", SEED, "Seed of what is drawn; default: from run.seed.")
 _QUEUES = Field(
     "queue_packets",
     Whole(minimum=1),
-    "Packets that wait before each wire at most.",
+    "Most packets that wait before each wire.",
     default=DEFAULT_QUEUE_PACKETS,
 )
 
@@ -100,7 +100,7 @@ _WIRE = Table(
         Field(
             "queue_packets",
             QUEUE,
-            "Packets that wait before it at most: one number, or at a and at b.",
+            "Most packets that wait before it: one number, or at a and at b.",
             default=DEFAULT_QUEUE_PACKETS,
         ),
         Field("kind", Choice(WIRE_KINDS), "Kind of wire.", default="backbone"),
@@ -129,12 +129,16 @@ TOPOLOGY = ByKind(
             _count("n_transit_domains", "Number of transit domains.", 2, 1),
             _range("nodes_per_transit_domain", "Nodes of each transit domain.", 4, 1),
             _probability(
-                "transit_edge_probability", "That two nodes of a transit domain share a wire.", 0.6
+                "transit_edge_probability",
+                "Probability that two nodes of a transit domain share a wire.",
+                0.6,
             ),
             _range("stubs_per_transit_node", "Stub domains at each transit node.", 3),
             _range("nodes_per_stub", "Nodes of each stub domain.", 6, 1),
             _probability(
-                "stub_edge_probability", "That two nodes of a stub domain share a wire.", 0.2
+                "stub_edge_probability",
+                "Probability that two nodes of a stub domain share a wire.",
+                0.2,
             ),
             _count("extra_transit_stub", "Further wires between transit and stub nodes.", 0),
             _count("extra_stub_stub", "Further wires between stub domains.", 0),
@@ -180,7 +184,7 @@ TOPOLOGY = ByKind(
             Field(
                 "queue_packets",
                 Whole(minimum=1),
-                "Packets that wait before the bottleneck at most.",
+                "Most packets that wait before the bottleneck.",
                 default=DEFAULT_QUEUE_PACKETS,
             ),
             _required(
@@ -195,7 +199,7 @@ TOPOLOGY = ByKind(
             Field(
                 "access_queue_packets",
                 Whole(minimum=1),
-                "Packets that wait before hosts' wires at most.",
+                "Most packets that wait before hosts' wires.",
                 default=DEFAULT_QUEUE_PACKETS,
             ),
         ),

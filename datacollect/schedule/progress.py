@@ -320,7 +320,7 @@ class Progress(ProgressContents):
 
     @property
     def lost_data(self) -> tuple[Held, ...]:
-        """What lost hosts held of others: it has to start again at its source."""
+        """Return what lost hosts held of others: it has to start again at its source."""
         lost = set(self.lost_hosts)
         return tuple(h for h in self.held if h.host in lost and h.host != h.source and h.n_bytes)
 
@@ -510,7 +510,10 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
 
 
 def _has_windows_still(problem: Problem, progress: Progress) -> bool:
-    """Whether windows go on for ever: new rates that change later are known for a while only."""
+    """Return whether windows go on for ever.
+
+    New rates that change later are known for a while only.
+    """
     changes_later = progress.links is not None and len(progress.links.periods_s) > 1
     return has_windows(problem) and not changes_later
 

@@ -104,7 +104,7 @@ def _new_links(
         given = [column for column in RATE_COLUMNS if column in table.source.header]
         if given:
             raise ProblemError(
-                f"bandwidth_csv {table.source.name}, line 1: column {given[0]} belongs into a "
+                f"bandwidth_csv {table.source.name}, line 1: column {given[0]} belongs in a "
                 "problem file: plans of what remains take new bandwidths as constants; remove it"
             )
         if "price_per_gb" not in table.source.header:

@@ -99,7 +99,7 @@ class Schedule(ScheduleContents):
 
     @cached_property
     def assumptions(self) -> Assumptions | None:
-        """What it counts on that nobody has shown of hosts; None where that is not known.
+        """Return what it counts on that nobody has shown of hosts; None where that is not known.
 
         A plan that leans on a host is planned again, once, when this is first asked for: by what
         was shown. Schedules from files do not know their problems: `explain` tells it of them.

@@ -66,7 +66,7 @@ class Axis:
 
     @property
     def changes_method(self) -> bool:
-        """Whether its values differ in the method, or in how it is carried out."""
+        """Return whether its values differ in the method, or in how it is carried out."""
         return any(place.split(".")[0] == "method" for v in self.values for place in v.values)
 
     def value(self, label: str) -> AxisValue:

@@ -36,7 +36,7 @@ class Chance:
 
     @property
     def has_no_part(self) -> bool:
-        """Whether nothing at all is random."""
+        """Return whether nothing at all is random."""
         return 0 < self.alike == self.settings
 
     @property

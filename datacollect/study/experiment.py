@@ -293,7 +293,7 @@ class Experiment:
             return Grids.from_fields(tree, self.grids.folder)
 
     def _changes(self, labels: Mapping[str, str], *, of_grids: bool) -> dict[str, Any]:
-        """What the labels change, in the grids or in the scenario."""
+        """Return what the labels change, in the grids or in the scenario."""
         start = "grids."
         return {
             place.removeprefix(start): self._with_data(value)

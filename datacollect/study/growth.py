@@ -98,8 +98,8 @@ def _grown(before: Axis, now: Axis) -> Axis:
                 )
             if value.label != old.label and same:
                 raise ProblemError(
-                    f"axis {now.name!r}: {value.label!r} is what was called {old.label!r}; call "
-                    "it so again"
+                    f"axis {now.name!r}: {value.label!r} was called {old.label!r} before; call it "
+                    "that again"
                 )
     old_values = {value.label: value for value in before.values}
     grown = [_joined(value, old_values.pop(value.label, None)) for value in now.values]

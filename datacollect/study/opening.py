@@ -81,7 +81,7 @@ def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
 def _before(
     root: Path, experiment: Experiment, versions: Mapping[str, str]
 ) -> tuple[dict[str, Any], Experiment]:
-    """What a folder says of its experiment, {} where there is none, and both together."""
+    """Return what a folder says of its experiment, {} where there is none, and both together."""
     file = root / EXPERIMENT_FILE
     found = experiment_in(root)
     if found is None and file.exists():

@@ -195,7 +195,7 @@ class SweepPlan:
         return groups
 
     def _is_of_this(self, run: RunId) -> bool:
-        """Whether it is of the part of the experiment that is run."""
+        """Return whether it is of the part of the experiment that is run."""
         return run[0] in self._todo and run[1] in self._treatments
 
     def _has(self, run: RunId) -> bool:
@@ -228,7 +228,7 @@ class SweepPlan:
 
 
 def is_precise(values: Sequence[float], precision: Precision) -> bool:
-    """Whether the mean's confidence interval (Student's t) is narrow enough.
+    """Return whether the mean's confidence interval (Student's t) is narrow enough.
 
     What is not there (NaN: a run that did not end, or no such traffic) does not count; with
     nothing there, nothing becomes more precise.

@@ -131,7 +131,7 @@ def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
 
 
 def _reference_s(outcome: Outcome) -> float:
-    """What is measured against whose connections move; of other methods it says nothing new."""
+    """Say what is measured against whose connections move; of other methods it says nothing new."""
     from datacollect.scenario.reference import reference_s
 
     controller = spec_of(outcome.schedule.method).controller

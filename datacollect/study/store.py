@@ -110,7 +110,10 @@ class RunStore:
         return self.folder / "probes"
 
     def is_here(self) -> bool:
-        """Whether this machine sees the folder: this one, not a copy, nor one of the same name."""
+        """Return whether this machine sees the folder.
+
+        This one, not a copy, nor one of the same name.
+        """
         return (experiment_in(self.folder) or {}).get("token") == self.token
 
     # What is kept while a sweep runs --------------------------------------------------------

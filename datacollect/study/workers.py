@@ -31,11 +31,11 @@ class WorkerPool(Protocol):
 
     @property
     def n_workers(self) -> int:
-        """How many jobs are carried out at once."""
+        """Return how many jobs are carried out at once."""
 
     @property
     def n_jobs(self) -> int:
-        """How many jobs to hand over at once, so that no worker waits."""
+        """Return how many jobs to hand over at once, so that no worker waits."""
 
     def submit(self, job: SweepJob, report: Callable[[], None]) -> Future[Finished]:
         """Hand a job over; who carries it out in this thread calls `report` after each run."""
@@ -81,7 +81,7 @@ class ThisProcess:
         return self._ended
 
     def has_lost(self, future: Future[Finished]) -> bool:
-        """Whether it died with its worker: then nobody is here to ask."""
+        """Return whether it died with its worker: then nobody is here to ask."""
         return False
 
     def trouble(self) -> str:
@@ -117,7 +117,7 @@ class LocalProcesses:
         return sum(done for done, _ in counts), sum(failed for _, failed in counts)
 
     def has_lost(self, future: Future[Finished]) -> bool:
-        """Whether its process died; there is a new one then."""
+        """Return whether its process died; there is a new one then."""
         process = self._busy.pop(future)
         lost = isinstance(future.exception(), BrokenProcessPool)
         if lost:
@@ -233,7 +233,7 @@ class DaskCluster:
         return 0, 0
 
     def has_lost(self, future: Future[Finished]) -> bool:
-        """Whether it died with its worker, again and again: Dask has tried several.
+        """Return whether it died with its worker, again and again: Dask has tried several.
 
         Raises
         ------

@@ -75,7 +75,7 @@ class Certainty:
 
     @property
     def n_scenarios(self) -> int:
-        """How many scenarios were drawn."""
+        """Return how many scenarios were drawn."""
         return len(self.makespans_s)
 
     @property
@@ -88,8 +88,8 @@ class Certainty:
         """It in a sentence."""
         if self.p10_s is None or self.p50_s is None or self.p90_s is None:
             return (
-                "no interval: one cycle of tests says nothing of how much bandwidths vary; measure "
-                "another cycle."
+                "no interval: one cycle of tests says nothing about how much bandwidths vary; "
+                "measure another cycle."
             )
         low, middle, high = map(format_duration, (self.p10_s, self.p50_s, self.p90_s))
         whence = "the problem's intervals"
@@ -260,8 +260,8 @@ def certainty_of(plan: Schedule, fixed: FixedPlan, draws: Draws, seed: int) -> C
     if 1 < draws.n_cycles < FEW_CYCLES:
         most = 2 / (draws.n_cycles + 1)
         few = (
-            f"of {draws.n_cycles} cycles the next lies beyond all in {most:.0%} of cases: measure "
-            f"{FEW_CYCLES} or more"
+            f"of {draws.n_cycles} cycles the next one lies outside all of them in {most:.0%} of "
+            f"cases: measure {FEW_CYCLES} or more"
         )
         notes = (*notes, few)
     return Certainty(

@@ -47,7 +47,7 @@ FEW_LINKS = 5
 
 @dataclass(frozen=True)
 class Cost:
-    """What the error of a link, of a host's links, or a wrong assumption costs a plan.
+    """Cost to a plan of the error of a link, of a host's links, or of a wrong assumption.
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class Cost:
                 return f"{text}; {tells}, but a plan that knows it ends no sooner."
             return f"{text}; {tells}, and a plan that knows it ends {saves} sooner then."
         if self.test_saves_s < NOTHING:
-            return f"{text}; to plan by a test of it saves nothing."
-        return f"{text}; to plan after one more test of it saves {saves} on average."
+            return f"{text}; planning by a test of it saves nothing."
+        return f"{text}; planning after one more test of it saves {saves} on average."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that programs read."""

@@ -62,7 +62,7 @@ class Draws:
 
     @property
     def n(self) -> int:
-        """How many scenarios there are."""
+        """Return how many scenarios there are."""
         return len(self.factors)
 
 

@@ -61,7 +61,7 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
         f"{REGISTER}::test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count",
         f"{AUDIT}::test_a_receipt_whose_batch_lacks_the_row_is_evidence",
     ),
-    (A_BISTRO, "reports what nobody handed in"): (
+    (A_BISTRO, "reports entries that nobody handed in"): (
         f"{AUDIT}::test_a_row_that_opens_no_commitment_is_evidence",
     ),
     (A_BISTRO, "takes back what it has signed, later"): (

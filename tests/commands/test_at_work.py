@@ -214,13 +214,13 @@ BROKEN_OFF = {
         "explanation.advise.advise",
         "nothing was written, and the same command starts again",
     ),
-    "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
+    "check": ("schedule.schedule.Schedule.check", "the check did not finish, and"),
     "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command starts again"),
     "plot": ("pictures.plot.save_plot", "nothing was written, and the same command starts again"),
     "estimate": ("measurement.reading.read_measurements", "nothing was written, and the same"),
     "manifest": (
         "exports.inventory.stream_manifest",
-        "the list is not whole; with -o FILE the same",
+        "the list is incomplete; with -o FILE the same",
     ),
     "progress": ("problem.manifest.read_manifest", "nothing was written, and the same command"),
     "replan": ("methods.replanning.replan.replan", "nothing was written, and the same command"),
@@ -398,7 +398,8 @@ def test_a_manifest_goes_on_where_it_was(sent, tmp_path, capsys, monkeypatch):
     command = ["manifest", str(folder), "-o", str(table)]
     with pytest.raises(SystemExit):
         main.run(command)
-    assert "; what is hashed is noted, and the same command continues\n" in capsys.readouterr().err
+    said = "; the hashes so far are saved, and the same command continues\n"
+    assert said in capsys.readouterr().err
     assert not table.exists()
     assert main.run(command) == 0
     assert len(read) == 4

@@ -161,4 +161,4 @@ def test_a_link_that_carries_nothing_ends_at_the_limit(here, call):
     code, out, err = call('problem = "p.toml"\ntruth_csv = "truth.csv"')
     assert code == 1
     assert "collected  0 B of 1 kB" in out
-    assert "if nothing moves any more, look for stuck connections" in err
+    assert "if nothing moves any longer, look for stuck connections" in err

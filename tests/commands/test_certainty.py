@@ -57,7 +57,7 @@ def test_people_read_it_in_a_sentence(sampled, call):
     assert "Certainty: from 6" in words
     assert "(p90) in 8 of 10 scenarios" in words
     assert "40 drawn from 4 cycles" in words
-    assert "of 4 cycles the next lies beyond all in 40%" in words
+    assert "of 4 cycles the next one lies outside all of them in 40%" in words
 
 
 def test_compare_says_how_often_each_method_is_the_soonest(sampled, call):
@@ -121,7 +121,7 @@ def test_what_cannot_be_drawn_from_is_bad_input(sampled, call, command):
 @pytest.mark.parametrize("command", ["plan", "compare", "explain"])
 def test_a_seed_of_nothing_is_bad_input(sampled, call, command):
     code, _, err = call(command, "p.json", "--seed", "0")
-    assert (code, "--seed is that of scenarios" in " ".join(err.split())) == (2, True)
+    assert (code, "--seed is for scenarios" in " ".join(err.split())) == (2, True)
 
 
 def test_of_samples_without_times_it_is_said_what_scenarios_need(sampled, call):

@@ -65,7 +65,7 @@ def test_what_others_spoiled_is_said(tmp_path, capsys):
     tree = {**profile().to_dict(), "costs": forced}
     path.write_text(json.dumps(tree))
     assert run(["host", "predict", str(path)]) == 0
-    assert "others kept 42% of its processors busy" in capsys.readouterr().err
+    assert "other programs kept 42% of its processors busy" in capsys.readouterr().err
 
 
 def test_where_nothing_else_is_known_it_is_said_what_to_give(tmp_path, capsys):

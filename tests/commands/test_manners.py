@@ -416,7 +416,7 @@ def test_a_key_is_not_even_overwritten_by_force(here, call):
 def test_a_pull_into_what_is_no_folder_is_two(here, call):
     code, out, err = call("pull", "collection.toml", "--into", "figure1.toml")
     assert (code, out) == (2, "")
-    assert err.startswith("error: figure1.toml: is not a folder to write to: ")
+    assert err.startswith("error: figure1.toml: is not a folder that can be written to: ")
     assert len(err.splitlines()) == 1
 
 

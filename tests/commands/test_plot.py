@@ -37,7 +37,7 @@ def test_a_map_of_a_plan_and_of_a_problem(planned, call):
 def test_a_picture_needs_a_schedule_and_a_page_has_a_map_of_its_own(planned, call):
     code, _, err = call("plot", "figure1.toml", "-o", "m.png")
     assert code == 2
-    assert "Name a SCHEDULE, or draw the problem's links by --map" in err
+    assert "name a SCHEDULE, or draw the problem's links with --map" in err
     code, _, err = call("plot", "figure1.toml", "plan.json", "--map", "-o", "m.html")
     assert code == 2
     assert "the page has a map of its own" in err

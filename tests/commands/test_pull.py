@@ -258,7 +258,7 @@ def test_reading_again_goes_on_where_it_was_interrupted(sent, code, pulled, caps
         run(command)
     assert ended.value.code == code
     said = capsys.readouterr().err
-    assert said.endswith("; what was read is noted, and the same command continues\n")
+    assert said.endswith("; what was read is saved, and the same command continues\n")
     assert run([*command, "-v"]) == 0
     assert len(read) == 3 + 98
     said = capsys.readouterr()

@@ -90,5 +90,5 @@ def test_without_any_interval_promises_say_what_is_missing(tmp_path, capsys):
     (tmp_path / ".datacollect/history.jsonl").write_text("{")
     assert run(["status", str(tmp_path), "--promises"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "No start has ended that had promised an interval" in out
-    assert "Left out: 1 line that no pull has written whole." in out
+    assert "No start that promised an interval has ended" in out
+    assert "Left out as incomplete: 1 line." in out

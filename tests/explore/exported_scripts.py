@@ -122,7 +122,7 @@ def wrong_refusal(
     problem: dc.Problem, plan: dc.Schedule, manifest: Any, piece_bytes: int | None, text: str
 ) -> str | None:
     """Carry out what a refusal advises; say where that does not help."""
-    size = re.search(r"with --piece-bytes (\d+) it holds", text)
+    size = re.search(r"with --piece-bytes (\d+) they keep it", text)
     try:
         if size or "leave --piece-bytes out" in text:
             smaller = int(size[1]) if size else None

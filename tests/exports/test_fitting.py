@@ -83,7 +83,7 @@ def test_a_size_that_misses_the_deadline_is_refused_with_one_that_holds(in_time)
     """A quarter of 1960 MB: 200 pieces, of 49 s; with requests 9954.5 s."""
     with pytest.raises(InfeasibleError, match="after the plan's deadline, 10000 s") as refused:
         written(*in_time, piece_bytes=1_960 * MB)
-    size = int(re.search(r"with --piece-bytes (\d+) it holds", str(refused.value))[1])
+    size = int(re.search(r"with --piece-bytes (\d+) they keep it", str(refused.value))[1])
     assert size == 490 * MB
     assert written(*in_time, piece_bytes=size).makespan_s == pytest.approx(9849.0)
 
@@ -93,7 +93,7 @@ def test_pieces_so_small_that_requests_take_too_long_are_refused(in_time):
     """4900 requests take 2450 s: the window closes before."""
     with pytest.raises(InfeasibleError, match="misses the window of the link") as refused:
         written(*in_time, piece_bytes=20 * MB)
-    assert "leave --piece-bytes out: then it holds" in str(refused.value)
+    assert "leave --piece-bytes out: then they keep it" in str(refused.value)
 
 
 def test_requests_may_end_within_a_twentieth_after_the_deadline():
@@ -148,7 +148,7 @@ def test_pieces_are_so_small_that_their_copies_fit_into_storage():
     assert SIZE < needed <= 99_000 * MB
     with pytest.raises(InfeasibleError, match="nothing deletes at 'K'") as refused:
         written(problem, dc.coordinated(problem), piece_bytes=1_960 * MB)
-    size = int(re.search(r"with --piece-bytes (\d+) it holds", str(refused.value))[1])
+    size = int(re.search(r"with --piece-bytes (\d+) they keep it", str(refused.value))[1])
     assert (
         stored_bytes(problem, written(problem, dc.coordinated(problem), piece_bytes=size).jobs)["K"]
         <= 99_000 * MB

@@ -302,7 +302,7 @@ def test_two_processes_do_not_make_the_same_manifest(folder, tmp_path):
     filled(folder, ["a"])
 
     def again(*_):
-        with pytest.raises(dc.ProblemError, match="another process makes this manifest"):
+        with pytest.raises(dc.ProblemError, match="another process is making this manifest"):
             save_manifest(folder, "S", tmp_path / "m.csv")
 
     assert save_manifest(folder, "S", tmp_path / "m.csv", again).n_files == 1

@@ -129,7 +129,7 @@ def test_a_server_without_ranges_gives_whole_files_once(tmp_path):
 
 
 def test_a_lane_asks_no_more_once_another_has_brought_the_file(tmp_path):
-    """One waits for an answer to its half, until the whole file stands in its place."""
+    """One waits for an answer to its half, until the whole file counts instead."""
     scripts = Scripts(tmp_path)
     place = tmp_path / "into/S/f"
 

@@ -90,7 +90,7 @@ ALONE = [
 
 # What values say together.
 TOGETHER = [
-    ("hosts.destination.at", "A0", "hosts.destination.domain excludes at, got 'A'"),
+    ("hosts.destination.at", "A0", "hosts.destination.domain cannot be combined with at, got 'A'"),
     ("hosts.sources", [], "hosts.sources must not be empty"),
     ("backlog.most_bytes", None, "least_bytes and most_bytes belong together"),
     ("backlog.most_bytes", 5, "backlog.least_bytes must be <= most_bytes (5), got 25000000"),
@@ -113,13 +113,17 @@ TOGETHER = [
         "method.timing must be asap with replan_s, got 'planned'",
     ),
     ("method", {"pace": True, "replan_s": 20}, "method.pace must be false with replan_s, got true"),
-    ("method", {"slot_s": 2, "replan_s": 20}, "method.slot_s excludes replan_s"),
-    ("method", {"scaled_slot_s": 2, "replan_s": 20}, "method.scaled_slot_s excludes replan_s"),
+    ("method", {"slot_s": 2, "replan_s": 20}, "method.slot_s cannot be combined with replan_s"),
+    (
+        "method",
+        {"scaled_slot_s": 2, "replan_s": 20},
+        "method.scaled_slot_s cannot be combined with replan_s",
+    ),
     ("method", {"time_slot_s": 2}, "method.time_slot_s needs at_a_time, how many sources send"),
     (
         "method",
         {"name": "direct", "time_slot_s": 2, "at_a_time": 1, "streams": 2},
-        "method: time_slot_s excludes streams, total_streams and streams_as",
+        "method: time_slot_s cannot be combined with streams, total_streams and streams_as",
     ),
     ("method", {"slot_s": 2, "scaled_slot_s": 1}, "slot_s and scaled_slot_s cannot be combined"),
     ("method", {"slot_s": 2, "chunk_s": 1}, "slot_s and chunk_s cannot be combined"),
@@ -162,9 +166,13 @@ TOGETHER = [
     (
         "method",
         {"relays": "chains", "slot_s": 2},
-        'method.slot_s excludes relays = "chains", over which each route pulls its share at once',
+        'method.slot_s cannot be combined with relays = "chains", over which each route pulls its',
     ),
-    ("method", {"relays": "chains", "replan_s": 9}, 'method.replan_s excludes relays = "chains"'),
+    (
+        "method",
+        {"relays": "chains", "replan_s": 9},
+        'method.replan_s cannot be combined with relays = "chains"',
+    ),
     (
         "method",
         {"name": "direct", "relays": "chains", "streams": 3},
@@ -173,7 +181,7 @@ TOGETHER = [
     (
         "method",
         {"name": "direct", "relays": "chains", "order": ["S1"]},
-        'method.order excludes relays = "chains"',
+        'method.order cannot be combined with relays = "chains"',
     ),
     (
         "method",
@@ -184,7 +192,7 @@ TOGETHER = [
     (
         "estimates",
         {"kind": "unknown", "perturbations": [{"wire": "B0-A0", "factor": 1.7}]},
-        'estimates.perturbations excludes estimates.kind = "unknown": there are no estimates',
+        'estimates.perturbations cannot be combined with estimates.kind = "unknown": there are no',
     ),
 ]
 
@@ -192,11 +200,11 @@ TOGETHER = [
 WITHOUT_ESTIMATES = [
     (
         {"name": "adaptive", "relays": "chains", "connections_as": "coordinated"},
-        'method.connections_as excludes estimates.kind = "unknown": another method\'s plan would',
+        'method.connections_as cannot be combined with estimates.kind = "unknown": another method',
     ),
     (
         {"name": "direct", "streams_as": "coordinated"},
-        'method.streams_as excludes estimates.kind = "unknown"',
+        'method.streams_as cannot be combined with estimates.kind = "unknown"',
     ),
     ({"name": "direct", "pace": True}, "nobody knows when a transfer ends"),
     ({"name": "direct"}, None),

@@ -29,7 +29,7 @@ NAMES = (OPTION, COMMAND, KEY, PACKAGE, PROGRAM)
 # What advice begins with, at the beginning of a clause.
 DO = (
     "add allow ask change choose compare convert correct count drop give install keep leave lower "
-    "make mark measure mend move name open pass plan put raise read remove rename repeat report "
+    "make mark measure move name open pass plan put raise read remove rename repair repeat report "
     "resume round run say send set shorten simulate start stop submit sweep take turn use wait "
     "write"
 )

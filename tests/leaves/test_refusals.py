@@ -18,7 +18,7 @@ SHORT = "memory is short: this process has "
     [
         (errno.ENOSPC, "make room"),
         (errno.EDQUOT, "quota"),
-        (errno.EIO, "mend the disk"),
+        (errno.EIO, "repair the disk"),
         (errno.EROFS, "mount it for writing"),
         (errno.EACCES, "give this user permission to write there"),
         (errno.ESTALE, "mount it again"),

@@ -155,7 +155,7 @@ def test_runs_that_measured_nothing_failed(tmp_path: Path, change: Any, message:
         (lambda t: t["test"].pop("spec"), r"test\.spec is missing"),
         (lambda t: t["test"]["spec"].pop("dest"), r"test\.spec\.dest must be a host's name"),
         (lambda t: t["test"]["spec"].update(dest="lyon"), r"a test from 'lyon' to itself"),
-        (lambda t: t.pop("run"), r"says nowhere when the test began"),
+        (lambda t: t.pop("run"), r"does not say when the test began"),
         (lambda t: _summary(t).update({"end": "x"}), r"summary\.end must be a number, got 'x'"),
         (lambda t: _summary(t).update({"throughput-bits": -1}), r"must be >= 0 and finite, got -1"),
         *(

@@ -30,14 +30,17 @@ def quietly(samples, **options):
 
 
 def test_the_kind_that_most_links_have_counts_and_the_rest_is_told():
-    with pytest.warns(DatacollectWarning, match="left out, as a mean of tests of unlike kinds"):
+    with pytest.warns(
+        DatacollectWarning, match="left out, since a mean over unlike kinds of tests"
+    ):
         found = dc.estimate(ONE_AND_EIGHT)
     assert found["bandwidth_bytes_per_s"].tolist() == [10, 20]
     assert found["kind"].tolist() == ["TCP, 1 stream"] * 2
     assert found["n_samples"].tolist() == [1, 1]
     [note] = found.attrs["notes"]
     assert note == (
-        "left out, as a mean of tests of unlike kinds is none of them: 1 test of 1 link (a -> b): "
+        "left out, since a mean over unlike kinds of tests describes none of them: 1 test of 1 "
+        "link (a -> b): "
         "1 of 'TCP, 8 streams'; choose with --streams (streams, in Python) for estimates of these"
     )
 

@@ -187,9 +187,21 @@ def test_nothing_to_move_needs_no_connection():
             "connections must be a whole number >= 1, got 1.5; round it",
         ),
         ({"connections": 1}, InfeasibleError, "1 connections do not reach all data.*allow 2"),
-        ({"connections": 4, "slot_s": 1.0}, ProblemError, "connections excludes slot_s"),
-        ({"connections": 4, "derate": 0.5}, ProblemError, "connections excludes derate"),
-        ({"connections": 4, "finish": "together"}, ProblemError, "connections excludes finish"),
+        (
+            {"connections": 4, "slot_s": 1.0},
+            ProblemError,
+            "connections cannot be combined with slot_s",
+        ),
+        (
+            {"connections": 4, "derate": 0.5},
+            ProblemError,
+            "connections cannot be combined with derate",
+        ),
+        (
+            {"connections": 4, "finish": "together"},
+            ProblemError,
+            "connections cannot be combined with finish",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(options, error, message):

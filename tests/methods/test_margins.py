@@ -90,7 +90,7 @@ def test_relays_that_keep_what_they_forward_and_slots_take_a_margin():
 def test_margins_have_no_end_before_they_begin():
     with pytest.raises(dc.ProblemError, match="margin_s must be > 0 and finite, got 0"):
         dc.coordinated(line(MB), margin_s=0)
-    with pytest.raises(dc.ProblemError, match="connections excludes margin_s"):
+    with pytest.raises(dc.ProblemError, match="connections cannot be combined with margin_s"):
         dc.coordinated(line(MB), margin_s=1, connections=2)
 
 

@@ -92,7 +92,7 @@ def test_shared_bottlenecks_count_at_that_instant_alone():
 
 @pytest.mark.parametrize("other", ["deadline_s", "slot_s", "connections", "most_transfers"])
 def test_other_goals_are_refused_beside_it(other):
-    with pytest.raises(ProblemError, match=f"most_by_s excludes {other}"):
+    with pytest.raises(ProblemError, match=f"most_by_s cannot be combined with {other}"):
         dc.coordinated(two(), most_by_s=3.0, **{other: 5})
 
 

@@ -112,7 +112,7 @@ def test_a_ticket_counts_until_it_expires(now_s):
         ({"source": "S2"}, 1000.0, "it is for files of"),
         ({}, 1600.0, "expired 0 s ago"),
         ({}, 994.9, "issued 5 s after the agent's time"),
-        ({"expires_s": 1000.0}, 999.0, "86400 s at most, this one 0 s"),
+        ({"expires_s": 1000.0}, 999.0, "86400 s at most, but this one holds 0 s"),
         ({"expires_s": 1000.0 + 86401}, 1000.0, "86400 s at most"),
     ],
 )

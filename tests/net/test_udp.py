@@ -49,6 +49,6 @@ def test_greetings_are_seldom_the_same():
     numbers = {greeting_number(2**62) for _ in range(100)}
     assert len(numbers) == 100
     assert all(2**62 <= number < 2**63 for number in numbers)
-    assert "D: of 3 UDP packets to port 9 none has arrived (no route)" in str(
+    assert "D: none of 3 UDP packets to port 9 has arrived (no route)" in str(
         none_has_arrived("D", 3, 9, "no route")
     )

@@ -117,7 +117,7 @@ def test_the_last_that_it_tells_is_how_it_has_ended():
         | {"routes": [], "refetched": {"corrupt": 5}, "makespan_s": 70.0}
     )
     seen = told(feed, known)
-    assert seen["ended"] == "The pull has ended, and some data cannot be had."
+    assert seen["ended"] == "The pull has ended, and some data are not available."
     assert {row[1] for row in seen["routes"]["rows"]} == {"0 bit/s"}
     assert dict(seen["facts"])["received twice"] == "5 B (corrupt)"
 

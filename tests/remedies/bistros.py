@@ -391,7 +391,8 @@ def page_with_log(origin):
 
 EXAMPLES = [
     Example(
-        "organiser must be the public key of who signs tickets and amendments; `datacollect keys",
+        "organiser must be the public key of the one who signs tickets and amendments; "
+        "`datacollect keys",
         new(organiser=None),
         with_a_made_key(),
     ),
@@ -455,7 +456,7 @@ EXAMPLES = [
         new(),
     ),
     Example(
-        "in with it any more; `datacollect verify` reads it, and to hand the file in",
+        "be used to hand in; `datacollect verify` reads it, and to hand the file in",
         with_an_older_keep("upload a.txt.keep --event e.toml"),
         with_an_older_keep(f"{VERIFY} --file a.txt.keep"),
     ),
@@ -498,17 +499,17 @@ EXAMPLES = [
         ),
     ),
     Example(
-        "tickets must be the folder of all people's tickets, for the event asks for them",
+        "tickets must be the folder of everybody's tickets, since the event asks for them",
         destination(RUN, more=COLLECTOR),
         destination(given, TICKETED, more=COLLECTOR + TICKETS),
     ),
     Example(
-        "must hold the tickets of all people, as `datacollect event tickets` has written them",
+        "must hold everybody's tickets, as written by `datacollect event tickets`",
         destination(secrets, more=f'{COLLECTOR}tickets = "none"\n'),
         destination(secrets, TICKETED, more=COLLECTOR + TICKETS),
     ),
     Example(
-        "nothing was collected there yet; `datacollect event run` begins",
+        "nothing was collected there yet; `datacollect event run` starts collecting",
         destination("event status d.toml", more=COLLECTOR),
         destination("event status d.toml", begun, more=COLLECTOR),
     ),
@@ -519,13 +520,13 @@ EXAMPLES = [
     ),
     Example("`datacollect event run` goes on", asked(left(time_s=1)), status_at_work),
     Example("put them back from a copy of the folder", asked(removed), asked(put_back)),
-    Example("files that were brought here", asked(collected_elsewhere), asked(taken_over)),
+    Example("files that were copied here", asked(collected_elsewhere), asked(taken_over)),
     Example(
         "upload` again, while", asked(left(NOT_SENT, missing={WITHOUT_UPLOAD: 1})), asked(begun)
     ),
     Example("upload --elsewhere`", asked(left(LOST, missing={WITHOUT_DATA: 1})), asked(begun)),
     Example(
-        "is there; once {} is, start the bistro with: datacollect agent {}",
+        "is written; once {} exists, start the bistro with: datacollect agent {}",
         in_folder(INIT),
         as_it_says,
     ),

@@ -143,7 +143,7 @@ EXAMPLES = [
         fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
     ),
     Example(
-        "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N",
+        "--seed is for scenarios, and none are drawn; add --samples DIR or --scenarios N",
         in_folder("plan p.toml --seed 5", p_toml=P),
         by_samples("plan p.toml --seed 5"),
     ),
@@ -158,7 +158,7 @@ EXAMPLES = [
         by_samples("plan p.toml --scenarios 5"),
     ),
     Example(
-        "asks for a problem file; say by --destination where all data go",
+        "asks for a problem file; say with --destination where all data go",
         in_folder("estimate t.csv --backlog S='1 TB'", t_csv=TESTS),
         in_folder(f"{TO_D} --backlog S='1 TB'", t_csv=TESTS),
     ),
@@ -183,7 +183,7 @@ EXAMPLES = [
         in_folder(f"{TO_D} --timezone UTC --start 2026-11-29T18:00", t_csv=TESTS),
     ),
     Example(
-        "{} and --timezone go together: hours are those of some clock",
+        "{} and --timezone go together: hours are shown by the clocks of a time zone",
         in_folder(f"{TO_D} --daily 00:00", t_csv=TESTS),
         in_folder(OF_DAY, t_csv=TESTS),
     ),
@@ -222,7 +222,7 @@ EXAMPLES = [
         in_folder(PLAN, "pulls p.toml s.json --as csv --manifest f.csv", p_toml=P, f_csv=FILES),
     ),
     Example(
-        "Name a SCHEDULE, or draw the problem's links by --map",
+        "name a SCHEDULE, or draw the problem's links with --map",
         in_folder("plot p.toml -o m.png", p_toml=P),
         in_folder("plot p.toml --map -o m.png", p_toml=P),
     ),
@@ -418,7 +418,7 @@ EXAMPLES = [
         in_folder(INIT),
     ),
     Example(
-        "this host knows no name of its own; say it with --address HOST",
+        "this host has no name of its own; give one with --address HOST",
         nameless(INIT.replace(" --address s.example", "")),
         nameless(INIT),
     ),

@@ -124,7 +124,7 @@ EXAMPLES = [
     ),
     Example("apt install traceroute", about_tests('tools = ["trace"]'), about_tests("tools = []")),
     Example(
-        "open its port in the firewalls, or mend connect_to of {}'s file",
+        "open its port in the firewalls, or correct connect_to of {}'s file",
         dialled_back(is_there=False),
         dialled_back(is_there=True),
     ),
@@ -134,12 +134,12 @@ EXAMPLES = [
         with_key("keys new key"),
     ),
     Example(
-        "{} answers from here: let {} through to it, or mend its address in connect_to",
+        "{} answers from here: let {} through to it, or correct its address in connect_to",
         over_a_relay(is_mended=False),
         over_a_relay(is_mended=True),
     ),
     Example(
-        "start {} on its host; if it is at work there, let {} through to it",
+        "start {} on its host; if it is running there, let {} through to it",
         over_a_relay(is_mended=True, is_away=True),
         over_a_relay(is_mended=True),
     ),

@@ -138,7 +138,7 @@ def too_large():
 
 
 def in_small_pieces():
-    (size,) = re.findall(r"with --piece-bytes (\d+) it holds", told(too_large))
+    (size,) = re.findall(r"with --piece-bytes (\d+) they keep it", told(too_large))
     return fitted(piece_bytes=int(size))
 
 
@@ -240,8 +240,8 @@ EXAMPLES = [
         ),
         lambda: addressed("rclone", ["{host}:{path}", "S=zrh:{path}"], ["{host}:{source}/{path}"]),
     ),
-    Example("with --piece-bytes {} it holds", too_large, in_small_pieces),
-    Example("it holds, or leave the option out", too_large, fitted),
+    Example("with --piece-bytes {} they keep it", too_large, in_small_pieces),
+    Example("they keep it, or leave the option out", too_large, fitted),
     Example(
         "forwards whole files: take --as curl",
         lambda: fitted("rsync"),
@@ -293,7 +293,7 @@ EXAMPLES = [
         jobs("--checksum md5", files=WITH_MD5),
     ),
     Example(
-        "is for --as; say as what to write the pull lists",
+        "is for --as; say which kind of file to write",
         pulls("--manifest f.csv"),
         pulls("--manifest f.csv --as csv"),
     ),
@@ -344,7 +344,7 @@ EXAMPLES = [
         submitted(by_the_client),
     ),
     Example(
-        "leave --piece-bytes out: then it holds",
+        "leave --piece-bytes out: then they keep it",
         lambda: beside_much(piece_bytes=1960 * MB),
         beside_much,
     ),

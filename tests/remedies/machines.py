@@ -171,7 +171,7 @@ EXAMPLES = [
         calibrate("--seconds", "1"),
         calibrate("--seconds", "60"),
     ),
-    Example("nothing came in the time that there was;", received(0), received(5)),
+    Example("nothing arrived in the given time;", received(0), received(5)),
     Example("must have {} free, has {}; make room", disk(free=5), disk()),
     Example(
         "cannot be written: {}; name another folder",
@@ -187,6 +187,8 @@ EXAMPLES = [
         "measuring.hosts.disk_writes",
     ),
     Example(
-        "nothing was measured in the time", lambda: interval_of([]), lambda: interval_of([5.0])
+        "nothing was measured in the given time",
+        lambda: interval_of([]),
+        lambda: interval_of([5.0]),
     ),
 ]

@@ -205,7 +205,7 @@ EXAMPLES = [
         hosts_of('key = "k.key"'),
     ),
     Example(
-        "iperf3 keeps no window as agents do; leave out --window",
+        "iperf3 does not limit windows as agents do; leave out --window",
         by_iperf3(TcpSettings(window_bytes=10**6)),
         by_iperf3(TcpSettings()),
     ),
@@ -220,7 +220,7 @@ EXAMPLES = [
         by_iperf3(TcpSettings(most_bytes=4 * 131_072)),
     ),
     Example(
-        "an iperf3 server takes part in no {}; run an agent there, or measure it by",
+        "an iperf3 server cannot take part in {}; run an agent there, or measure it by",
         by_iperf3(TraceSettings()),
         by_iperf3(PingSettings()),
     ),
@@ -230,7 +230,8 @@ EXAMPLES = [
         lambda: flooded_host([("a", "c"), ("a", "d")]),
     ),
     Example(
-        "destination must be one of the hosts, got {}; there are {}: say which by --destination",
+        "destination must be one of the hosts, got {}; there are {}: say which one with "
+        "--destination",
         lambda: _require_destination("D", ["E", "S"]),
         lambda: _require_destination("E", ["E", "S"]),
     ),

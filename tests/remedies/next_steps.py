@@ -154,7 +154,7 @@ EXAMPLES = [
         done("simulate s.toml --engine fluid --time-limit 100"),
     ),
     Example(
-        "or, if nothing moves any more, look for stuck connections with -o DIR",
+        "or, if nothing moves any longer, look for stuck connections with -o DIR",
         done("simulate s.toml --engine fluid --time-limit 1"),
         lambda: says("connections.csv", connections_of("-o out")),
     ),

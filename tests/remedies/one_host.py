@@ -404,7 +404,7 @@ EXAMPLES = (
         read_at(_listed, "list", POLICY),
     ),
     Example(
-        "must be a file of stamps, and answers {}",
+        "must be a file of stamps, but the server answers {}",
         read_at(stamps_at, "none"),
         read_at(stamps_at, "list"),
     ),
@@ -416,9 +416,7 @@ EXAMPLES = (
         joining("a.x"),
         "bistro.joining.invitation",
     ),
-    Example(
-        "the invitation is none of this event's", joining("a.x", is_forged=True), joining("a.x")
-    ),
+    Example("the invitation is not for this event", joining("a.x", is_forged=True), joining("a.x")),
     Example("{} is the organiser's own host", joining(HOST), joining("a.x")),
     Example(
         "must be an invitation as `datacollect event invite` has written it",
@@ -426,7 +424,7 @@ EXAMPLES = (
         guests_file(""),
     ),
     Example(
-        "must be a new folder, or one in which this invitation was begun with",
+        "must be a new folder, or one where this invitation was begun",
         invited(folder="taken"),
         invited(folder="new"),
     ),
@@ -436,12 +434,12 @@ EXAMPLES = (
         begun(completed("witness", "witness", "service", "bistro")),
     ),
     Example(
-        "this event has all its hosts, and takes no more",
+        "this event has all its hosts, and accepts no more",
         coming_late(is_late=True),
         coming_late(is_late=False),
     ),
     Example("the request is not signed by the key of this host", asking("thief"), asking("a.x")),
-    Example("is made, and nobody can join any more", begun(opened, invite_one), begun(invite_one)),
+    Example("exists, and nobody can join any longer", begun(opened, invite_one), begun(invite_one)),
     Example(
         "--deadline must be that of {}",
         begun(later(deadline="2091-01-31 18:00")),
@@ -455,7 +453,7 @@ EXAMPLES = (
         begun(listen),
     ),
     Example(
-        "nobody can be asked here; compare the fingerprints",
+        "there is no terminal to ask at; compare the fingerprints",
         opening("event open essay"),
         opening("event open essay --yes"),
     ),

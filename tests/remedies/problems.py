@@ -288,7 +288,7 @@ EXAMPLES = [
         lambda: read(link={"bandwidth_low_bytes_per_s": 2e6, "bandwidth_bytes_per_s": 3e6}),
     ),
     Example(
-        "bandwidth_csv must name a file, got '-'; only the problem is piped in",
+        "bandwidth_csv must name a file, got '-'; only the problem can be piped in",
         lambda: read(links=[], bandwidth_csv="-"),
         of_csv(ONE_ROW),
     ),

@@ -79,7 +79,8 @@ RANGE = {"least_bytes": 1_000_000, "most_bytes": 2_000_000}
 
 EXAMPLES = [
     Example(
-        "time_slot_s excludes streams, total_streams and streams_as: in turns each source has one",
+        "time_slot_s cannot be combined with streams, total_streams and streams_as: in turns each "
+        "source has one",
         method(**TURNS, streams=2),
         method(**TURNS),
     ),
@@ -114,8 +115,8 @@ EXAMPLES = [
         method(name="coordinated"),
     ),
     Example(
-        'excludes timing = "planned", pace and time_slot_s: nobody knows when a transfer ends; '
-        "leave them out",
+        'cannot be combined with timing = "planned", pace and time_slot_s: '
+        "nobody knows when a transfer ends; leave them out",
         lambda: line_of(method=DIRECT | {"timing": "planned"}, estimates=UNKNOWN),
         lambda: line_of(method=DIRECT, estimates=UNKNOWN),
     ),
@@ -201,7 +202,7 @@ EXAMPLES = [
         drawn(RANGE | {"total_bytes": 3_000_000}),
     ),
     Example(
-        "draws hardly ever meet it ({} failed); give each source its backlog_bytes",
+        "random draws almost never meet it ({} failed); give each source its backlog_bytes",
         drawn(RANGE | {"total_bytes": 12_000_001}, n_sources=12),
         drawn(n_sources=12, backlog_bytes=1_000_000),
     ),

@@ -365,7 +365,7 @@ def by_its_own(line):
 
 EXAMPLES = [
     Example(
-        "if the kept copies will do, start with --keep",
+        "if the kept copies are good enough, start with --keep",
         from_server([session_ended]),
         from_server([session_ended], "--keep"),
     ),
@@ -437,7 +437,7 @@ EXAMPLES = [
         in_place_of_what_is_none,
     ),
     Example(
-        "outlast a loss of power: after one, start the same command with --verify",
+        "survive a loss of power: after one, start the same command with --verify",
         without_a_promise,
         after_a_loss_of_power,
     ),
@@ -447,12 +447,12 @@ EXAMPLES = [
         into_a_full_disk("pull c.toml --into other"),
     ),
     Example(
-        "got {}; ask the datacollect that began it",
+        "got {}; use the version of datacollect that began it",
         pulled(PULL, of_version_99, "status into"),
         by_its_own("status into"),
     ),
     Example(
-        "got {}; go on with the datacollect that began it",
+        "got {}; continue with the version of datacollect that began it",
         pulled(PULL, of_version_99, PULL),
         by_its_own(PULL),
     ),

@@ -136,12 +136,12 @@ EXAMPLES = [
         with_spool(f"{DROP} --collection c1"),
     ),
     Example(
-        "{}: whoever holds the spool does not answer; stop the agent, and drop again",
+        "{}: the process that holds the spool does not answer; stop the agent, and drop again",
         with_spool(DROP, is_held=True),
         with_spool(DROP),
     ),
     Example(
-        "--slot plans by links, and the collection file names none",
+        "--slot needs links, and the collection file names none",
         in_slots(1.0, []),
         in_slots(1.0, [LINK]),
     ),

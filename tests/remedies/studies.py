@@ -224,7 +224,7 @@ EXAMPLES = [
         "{} is not Python source; {}", hook("own.txt", own_txt=JUDGE), hook("own.py", own_py=JUDGE)
     ),
     Example(
-        "line {}: {}; mend it", hook("own.py", own_py="1 +* 2\n"), hook("own.py", own_py=JUDGE)
+        "line {}: {}; correct it", hook("own.py", own_py="1 +* 2\n"), hook("own.py", own_py=JUDGE)
     ),
     Example(
         "a module is called {} already, from {}; rename one of them",

@@ -114,12 +114,12 @@ EXAMPLES = [
         key_is("dest2"),
     ),
     Example(
-        "people mark their entries; take the file of its private key, or, where nobody has it",
+        "people mark their entries; take the file of its private key, or, if nobody has it",
         marked_by("dest2"),
         marked_by("verdicts", None),
     ),
     Example(
-        "with what the one before has said; `datacollect event recover` makes it",
+        "with the verdicts of the one before; `datacollect event recover` makes it",
         begun(is_recovered=False),
         begun(is_recovered=True),
     ),
@@ -134,12 +134,12 @@ EXAMPLES = [
         recovered(SUCCESSOR, SIGNS, SIGNS, SIGNS, SIGNS),
     ),
     Example(
-        "or name with --receipts a folder of receipts of those who handed in last",
+        "or give with --receipts a folder of receipts of those who handed in last",
         recovered(OTHER_SERVICE, AHEAD, AHEAD, SIGNS, SIGNS),
         recovered(OTHER_SERVICE, SIGNS, SIGNS, SIGNS, SIGNS),
     ),
     Example(
-        "--verdicts-url is of a new log of verdicts; give its key by --verdicts",
+        "--verdicts-url belongs to a new log of verdicts; give that log's key with --verdicts",
         extended(ELSEWHERE),
         until("published by nowhere yet", extended(f"{ELSEWHERE} --verdicts {KEY.public}")),
     ),

@@ -315,19 +315,19 @@ EXAMPLES = [
         with_agents(ONE_PING),
     ),
     Example(
-        "its issuer is none of the agent's {}; write the public key (`datacollect keys show` "
+        "its issuer is not one of the agent's {}; write the public key (`datacollect keys show` "
         "prints it) into {} of the agent's file, and send it SIGHUP",
         told_of_the_operator(False),
         told_of_the_operator(True),
     ),
     Example(
-        "bytes_per_hour are left; ask for less, or later",
+        "bytes_per_hour are left; ask for less, or try later",
         leased(4 * 10**6),
         leased(3 * 10**6),
         module="measuring.agent.host_tests",
     ),
     Example(
-        "bytes_per_hour are left; ask for less, or later",
+        "bytes_per_hour are left; ask for less, or try later",
         reserved(400),
         reserved(300),
         module="measuring.agent.used_bytes",

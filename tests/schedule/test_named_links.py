@@ -86,7 +86,7 @@ def test_prices_stay_unless_a_table_gives_them(problem):
         (1.0, None, "links must be named by .*, got float"),
         ({("S", "D"): 1.0, "S": {"D": 2.0}}, None, "links, 'S' -> 'D' given twice; keep one"),
         (TABLE.drop(columns="to"), None, "links must have a column to, got 'from'"),
-        (TABLE.assign(competitors=1.0), None, "column competitors belongs into a problem"),
+        (TABLE.assign(competitors=1.0), None, "column competitors belongs in a problem"),
         (
             {("S", "D"): [1, 2]},
             [1, 2],

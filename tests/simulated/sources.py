@@ -106,7 +106,7 @@ class Source:
                 Listed(entry.path, entry.n_bytes, entry.mtime_ns, entry.inode)
                 for entry in entries[first : first + PAGE_FILES]
             ]
-            yield Page(files, (LeftOut("pipe", "is no regular file"),) if first == 0 else ())
+            yield Page(files, (LeftOut("pipe", "is not a regular file"),) if first == 0 else ())
 
     apart = False
 

@@ -75,10 +75,10 @@ def web_server(connection):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (web_server, "what listens there is no Dask"),
+        (web_server, "what listens there is not Dask"),
         (lambda connection: connection.close(), "no Dask scheduler answers at 'tcp:"),
         # Kept open, and nothing said.
-        ([].append, "nothing came within 2 s"),
+        ([].append, "no answer came within 2 s"),
     ],
     ids=["web server", "closes", "silent"],
 )

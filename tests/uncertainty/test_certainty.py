@@ -145,7 +145,9 @@ def test_one_cycle_gives_no_interval_and_says_so(two_hosts):
 
 def test_of_few_cycles_it_is_said_how_often_the_next_is_beyond_them(two_hosts):
     found = dc.certainty(two_hosts, dc.direct(two_hosts), cycles(S_D=[3.0, 6.0, 5.0]))
-    assert any("of 3 cycles the next lies beyond all in 50%" in text for text in found.notes)
+    assert any(
+        "of 3 cycles the next one lies outside all of them in 50%" in text for text in found.notes
+    )
 
 
 def test_samples_of_other_hosts_alone_are_refused(two_hosts):

@@ -66,7 +66,7 @@ HEARD_TICKETS = (
 
 @dataclass(frozen=True)
 class AuditedLog:
-    """What was read of a service's log; `trouble`: why it could not be read."""
+    """Outcome of reading a service's log; `trouble`: why it could not be read."""
 
     url: str
     log: str
@@ -78,7 +78,7 @@ class AuditedLog:
 
 @dataclass(frozen=True)
 class AuditedReceipt:
-    """What a receipt proves with the logs' proofs and amendments; `trouble`: why it is none."""
+    """Outcome of a receipt with the logs' proofs and amendments; `trouble`: why it is none."""
 
     file: str
     outcome: str
@@ -87,7 +87,7 @@ class AuditedReceipt:
 
     @property
     def is_provable(self) -> bool:
-        """Whether it proves a time."""
+        """Return whether it proves a time."""
         return self.time_s is not None
 
 
@@ -102,7 +102,7 @@ class AuditedAmendment:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit has found.
+    """Findings of an audit.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Audit:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all could be read."""
+        """Return whether all could be read."""
         troubles = self.custody.troubles if self.custody else ()
         return not troubles and not any(each.trouble for each in self.logs)
 
@@ -388,7 +388,9 @@ def _amendments(
             try:
                 amendment = read_amendment(entry, event)
             except ProblemError:
-                lies.append(Lie(origin, f"Its entry {index} is no commitment and no amendment."))
+                lies.append(
+                    Lie(origin, f"Its entry {index} is neither a commitment nor an amendment.")
+                )
                 continue
             amendments[entry] = amendment
             where.setdefault(entry, []).append(origin)
@@ -439,7 +441,7 @@ def _with_proofs(receipt: Receipt, wholes: dict[str, WholeLog], event: Event) ->
 
 
 def are_whole(event: Event, lies: Iterable[Lie]) -> bool:
-    """Whether no service has signed what its log does not keep.
+    """Return whether no service has signed what its log does not keep.
 
     What witnesses have signed against each other, or the organiser, takes nothing out of logs.
     """

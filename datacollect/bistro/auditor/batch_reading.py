@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchHead:
-    """What is kept of a batch: whose it is, where in the chain, and how many rows it has."""
+    """Facts kept of a batch: whose it is, where in the chain, and how many rows it has."""
 
     bistro: str
     link: Link

@@ -53,7 +53,7 @@ N_TOGETHER = 2**17
 
 @dataclass(frozen=True)
 class Sources:
-    """Where an audit finds what bistros and the destination have signed.
+    """Places where an audit finds what bistros and the destination have signed.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Custody:
-    """What became of an event's entries.
+    """Outcome of an event's entries.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ class Custody:
         Entries: ``in_time``, and of these ``collected``, ``refused``, ``superseded``, ``missing``,
         each exactly once; ``acknowledged``, of the missing, says of how many bistros have signed
         that they hold them; ``late``; ``unproved``, which no quorum has signed. And how many were
-        said superseded by what never came: ``superseded_by_absent``, in the end.
+        said superseded by an entry that never arrived: ``superseded_by_absent``, in the end.
     refused : dict of str to int
         Refused ones by reason.
     missing : tuple of bytes
         The first entries that are missing, of each partition.
     unseen : tuple of bytes
-        The first that were said superseded by what never came: whether that is of the same ticket,
-        only its owner can see.
+        The first that were said superseded by an entry that never arrived: only its owner can
+        see whether that is of the same ticket.
     bistros : dict of str to (int, int)
         By name: batches that are here, and their rows; all of the event's, where a folder of
         batches was given.
@@ -208,7 +208,7 @@ def audit_custody(
 
 
 class _Found:
-    """What has come up so far.
+    """Findings so far.
 
     Parameters
     ----------

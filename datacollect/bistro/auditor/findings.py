@@ -31,7 +31,7 @@ SAID_LATE = "{}: refused as late, though a log proves them in time."
 SAID_ABSENT = "{}: reported as never arrived, though a bistro has signed that it holds them."
 NOT_LOGGED = "{}: reported as held, and in no log."
 JUDGED_NOT_LOGGED = "{}: collected, and in no log."
-DISPLACED_NOT_LOGGED = "{}: superseded by what never came, and stands in no log in time."
+DISPLACED_NOT_LOGGED = "{}: superseded by an entry that never arrived and is in no log in time."
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Dispute:
-    """What one of several has not kept; nothing that is signed says which of them.
+    """Failure of one of several; nothing that is signed says which of them.
 
     Attributes
     ----------

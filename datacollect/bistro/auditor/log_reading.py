@@ -48,7 +48,7 @@ class Asks(Protocol):
 
 @dataclass(frozen=True)
 class WholeLog:
-    """What an auditor has of a log.
+    """Log as an auditor has it.
 
     Attributes
     ----------
@@ -215,7 +215,9 @@ class _Tree:
 
 
 def _other_root(service: Service, size: int) -> Lie:
-    return Lie(service.log.name, f"Its {size} entries make another root than it has signed.")
+    return Lie(
+        service.log.name, f"Its {size} entries have another root than the one that it has signed."
+    )
 
 
 def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asks) -> list[Lie]:
@@ -225,7 +227,7 @@ def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asks) -> l
             continue
         answer = got(asker, f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
         if answer.status != 200 or answer.body != tree.tile(tile):
-            text = f"It serves {tile.path}, which its entries do not make."
+            text = f"It serves {tile.path}, which does not match its entries."
             if answer.status != 200:
                 text = f"It does not serve {tile.path} ({answer.status})."
             return [Lie(service.log.name, text)]

@@ -26,7 +26,7 @@ MOST_AFTER_S = 600
 
 @dataclass(frozen=True)
 class Stamped:
-    """What stamps bear out.
+    """Entries whose times stamps confirm, and others.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ def stamps_at(place: str) -> list[Stamp]:
         answer = asker.get("", MOST_STAMPS_BYTES)
     if answer.status != 200:
         raise ProblemError(
-            f"--stamps: {place} must be a file of stamps, and answers {answer.status}; take the "
-            "address of an event's page, with /stamps.jsonl behind it"
+            f"--stamps: {place} must be a file of stamps, but the server answers {answer.status}; "
+            "give the address of an event's page, followed by /stamps.jsonl"
         )
     return read_stamps(answer.body, place)
 

@@ -50,7 +50,7 @@ INDEX_STOP = 2**40
 
 @dataclass(frozen=True)
 class Rules:
-    """What all partitions are judged by.
+    """Rules by which all partitions are judged.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the entries of a partition.
+    """Outcome of the entries of a partition.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Tally:
     missing : list of bytes
         The first that are missing.
     unseen : list of bytes
-        The first that were said superseded by what never came.
+        The first that were said superseded by an entry that never arrived.
     """
 
     counts: Counter[str]
@@ -203,7 +203,7 @@ class _Verdicts:
     def findings(
         self, displaced: np.ndarray, rules: Rules, in_time: np.ndarray
     ) -> tuple[list[Finding], np.ndarray]:
-        """Return what contradicts itself, and what is superseded by what never came.
+        """Return what contradicts itself, and what is superseded by an entry that never arrived.
 
         The latter can be, and nothing that is public shows whether the other one is of the same
         ticket: only the owner of that can see it.
@@ -253,14 +253,14 @@ class _Verdicts:
         return np.unique(self.entries[self._which[is_later & (self._said["word"] == REFUSED_CODE)]])
 
     def _was_collected(self, keys: np.ndarray) -> np.ndarray:
-        """Whether the log has ever said of entries that they were collected."""
+        """Return whether the log has ever said of entries that they were collected."""
         is_any = np.zeros(len(self.entries) + 1, bool)
         is_any[self._which[self._said["word"] == COLLECTED_CODE]] = True
         found: np.ndarray = is_any[_found(self.entries, keys)]
         return found
 
     def _is_collected(self, keys: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """Whether entries counted as collected where the log said so of them, or right after."""
+        """Say whether entries counted as collected where the log said so, or right after."""
         at = _found(self.entries, keys)
         is_known = at >= 0
         at, indices = at[is_known], indices[is_known]

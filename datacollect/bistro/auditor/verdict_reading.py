@@ -50,7 +50,7 @@ N_TOGETHER = 16_384
 
 @dataclass(frozen=True)
 class VerdictsRead:
-    """What was read of a log of verdicts."""
+    """Verdicts read from a log."""
 
     where: str
     size: int = 0
@@ -117,21 +117,21 @@ def read_verdicts(
         It does not answer, or not what can be read.
     """
     if event.verdicts is None:
-        raise ProblemError("the event names no log of verdicts; nobody has promised any")
+        raise ProblemError("the event names no log of verdicts, so nobody has promised verdicts")
     service = Service(where, event.verdicts)
     with asking(where) as asker:
         head = head_of(service, asker)
         if head is None:
             # An empty log shows none either; but nobody may take another place for one.
             raise ProblemError(
-                f"{where} shows no checkpoint: it is no log of verdicts, or holds none yet; give "
-                "the url of the event's [verdicts]"
+                f"{where} shows no checkpoint: it is not a log of verdicts, or has no verdicts "
+                "yet; give the url in the event's [verdicts]"
             )
         n_witnesses = len(cosigned_times(head.note, event.witness_keys))
         if n_witnesses < event.quorum:
             raise ProblemError(
-                f"{n_witnesses} witnesses have signed the log of verdicts, {event.quorum} make it "
-                "count; ask again later"
+                f"{n_witnesses} witnesses have signed the log of verdicts, and {event.quorum} are "
+                "needed; try again later"
             )
         rows = _Rows(event, take)
         log, lies = read_tree(service, head, asker, rows.add, is_over=is_over)
@@ -178,7 +178,7 @@ class _Rows:
 
     @property
     def lies(self) -> list[Lie]:
-        """What the log holds that is no verdict."""
+        """Return what the log holds that is no verdict."""
         if not self._n_others:
             return []
         many = counted(self._n_others, "entry", "entries")

@@ -51,7 +51,7 @@ def audit(
         typer.Option(
             "--stamps",
             metavar="WHERE",
-            help="File or URL of stamps of outside authorities: hold the times against them.",
+            help="File or URL of stamps of outside authorities, to compare times with.",
         ),
     ] = None,
     output: Annotated[
@@ -128,11 +128,7 @@ def _show(found: Audit) -> None:
         emit_text(found.caveat)
     for lie in found.evidence:
         emit_text(f"evidence: {lie.who}: {lie.text}")
-    emit(
-        "nothing contradicts anything"
-        if not found.evidence
-        else "there is evidence of misbehaviour"
-    )
+    emit("no contradictions found" if not found.evidence else "there is evidence of misbehaviour")
 
 
 def _show_stamped(stamped: Stamped) -> None:
@@ -147,12 +143,12 @@ def _show_stamped(stamped: Stamped) -> None:
     if stamped.n_far:
         emit_text(
             f"{counted(stamped.n_far, 'entry', 'entries')} seen by authorities much later than "
-            "witnesses say: nothing outside bears their times out"
+            "witnesses say: no outside authority confirms these times"
         )
     if stamped.n_unstamped:
         emit_text(
-            f"{counted(stamped.n_unstamped, 'entry', 'entries')} in no stamp: their times stand on "
-            "the witnesses alone"
+            f"{counted(stamped.n_unstamped, 'entry', 'entries')} in no stamp: only the witnesses "
+            "vouch for their times"
         )
 
 
@@ -167,10 +163,12 @@ def _show_custody(custody: Custody) -> None:
     rows.append((f"{counts['late']:,}", "late"))
     rows.append((f"{counts['unproved']:,}", "without a time that a quorum has signed"))
     if counts["superseded_by_absent"]:
-        rows.append((f"{counts['superseded_by_absent']:,}", "superseded by what never came"))
+        rows.append(
+            (f"{counts['superseded_by_absent']:,}", "superseded by an entry that never arrived")
+        )
     emit_table(("entries", ""), rows, "><")
     for entry in custody.unseen:
-        emit_text(f"superseded by what never came: {entry.hex()}")
+        emit_text(f"superseded by an entry that never arrived: {entry.hex()}")
     bistros = [
         (name, f"{n_batches:,}", f"{n_rows:,}")
         for name, (n_batches, n_rows) in custody.bistros.items()

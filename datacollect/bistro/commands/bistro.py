@@ -53,7 +53,9 @@ def init(
     if as_json:
         emit_json({**row, "file": str(path)})
         return
-    note_text(f"{path} is there; once {event} is, start the bistro with: datacollect agent {path}")
+    note_text(
+        f"{path} is written; once {event} exists, start the bistro with: datacollect agent {path}"
+    )
     note("for the draft of the event, or for event extend --bistros:")
     emit(bistros_table(row))
 

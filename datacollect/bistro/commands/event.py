@@ -51,7 +51,9 @@ def new(
     like: Annotated[
         str | None,
         typer.Option(
-            "--like", metavar="OTHER", help="An event's file, for all that DRAFT leaves out."
+            "--like",
+            metavar="OTHER",
+            help="File of another event, for everything that DRAFT leaves out.",
         ),
     ] = None,
     ports_up: Annotated[
@@ -59,7 +61,7 @@ def new(
         typer.Option(
             "--ports-up",
             metavar="N",
-            help="With --like: ports of its servers by so much higher; each serves one event.",
+            help="With --like: raise its servers' ports by this number; each serves one event.",
         ),
     ] = 0,
     force: Force = False,
@@ -74,7 +76,9 @@ def new(
     from datacollect.files.documents import toml_text
 
     if ports_up and like is None:
-        raise ProblemError("--ports-up is of the servers of another event; name that by --like")
+        raise ProblemError(
+            "--ports-up counts from the ports of another event; name that event with --like"
+        )
     require_new(output, force=force)
     made = new_event(draft, output, identity or (), like, ports_up)
     logs = [key.text for key in made.event.log_keys]
@@ -173,7 +177,9 @@ def extend(
     deadline: Annotated[
         str | None,
         typer.Option(
-            "--deadline", metavar="TIME", help="A later one, as 2027-04-16T23:59:59-04:00."
+            "--deadline",
+            metavar="TIME",
+            help="A later deadline, such as 2027-04-16T23:59:59-04:00.",
         ),
     ] = None,
     revoke: Annotated[
@@ -191,13 +197,13 @@ def extend(
         typer.Option(
             "--verdicts",
             metavar="KEY",
-            help="Public key of a log that succeeds a log of verdicts that cannot continue.",
+            help="Public key of the log that replaces a log of verdicts that cannot continue.",
         ),
     ] = None,
     verdicts_url: Annotated[
         str | None,
         typer.Option(
-            "--verdicts-url", metavar="URL", help="Where that is read, if elsewhere than before."
+            "--verdicts-url", metavar="URL", help="Its address, if not the same as before."
         ),
     ] = None,
     as_json: Json = False,

@@ -17,17 +17,22 @@ if TYPE_CHECKING:
 def accept(
     destination: DestinationFile,
     person: Annotated[
-        str, typer.Argument(metavar="PERSON", help="Whose it is, as tickets.csv names them.")
+        str,
+        typer.Argument(metavar="PERSON", help="The person who handed it in, as in tickets.csv."),
     ],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What has come; it stays there.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file that arrived; it stays where it is.")
+    ],
     when: Annotated[
         str | None,
         typer.Option(
-            "--when", metavar="TIME", help="When it had come, such as 2027-01-31T18:20; else now."
+            "--when",
+            metavar="TIME",
+            help="When it arrived, such as 2027-01-31T18:20. Default: now.",
         ),
     ] = None,
     how: Annotated[
-        str, typer.Option("--how", metavar="TEXT", help="How it has come: by mail, on a stick.")
+        str, typer.Option("--how", metavar="TEXT", help="How it arrived: by mail, on a stick.")
     ] = "",
     tickets: Tickets = None,
     people: People = None,
@@ -75,6 +80,6 @@ def _instant_s(text: str, event: Event) -> int:
     if at_s > time.time():
         raise ProblemError(
             f"--when must be a time that has passed, got {event.clock_text(at_s)}; leave it out "
-            "where the file has come just now"
+            "if the file arrived just now"
         )
     return at_s

@@ -14,7 +14,7 @@ from datacollect.commands.options import Json
 def forget(
     destination: DestinationFile,
     person: Annotated[
-        str, typer.Argument(metavar="PERSON", help="Who is forgotten, as tickets.csv names them.")
+        str, typer.Argument(metavar="PERSON", help="The person to forget, as in tickets.csv.")
     ],
     tickets: Tickets = None,
     as_json: Json = False,

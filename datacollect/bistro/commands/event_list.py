@@ -81,7 +81,7 @@ def list_people(
     for state, n in counted(found.people).items():
         emit(f"{n:,} {state}")
     if found.unknown:
-        emit_text(f"{found.unknown:,} entries are of tickets that the list does not name")
+        emit_text(f"{found.unknown:,} entries belong to tickets that are not in the list")
     _say_when(found)
     for what, path in (("table", output), ("page", html), ("links", links)):
         if path is not None:
@@ -98,11 +98,15 @@ def remind(
     tickets: Tickets = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="CSV", help="Write whom to remind, and of what."),
+        typer.Option(
+            "-o", "--output", metavar="CSV", help="Write a table of whom to remind, and of what."
+        ),
     ] = None,
     smtp: Annotated[
         str | None,
-        typer.Option("--smtp", metavar="FILE", help="Mail them, by the server of this file, TOML."),
+        typer.Option(
+            "--smtp", metavar="FILE", help="Mail them through the server in this file, TOML."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --smtp: show the messages, send none.")
@@ -159,7 +163,7 @@ def remind(
 def _say_when(found: PeopleList) -> None:
     if found.standing.cancelled is not None:
         emit_text(f"the event was cancelled: {found.standing.cancelled}")
-    note(f"as of {found.clock_text(found.time_s)}, when event run has last written")
+    note(f"as of {found.clock_text(found.time_s)}, when event run last wrote")
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:

@@ -41,8 +41,8 @@ def mirror(
     grown. A log that is silent, or lies, is named, and stops no other. Works until SIGTERM; started
     again it goes on. Any web server may serve the folder: others read logs there.
 
-    With --once, exit 0: all that the logs show is here; 1: something is the matter, and it says
-    what.
+    With --once, exit 0: everything that the logs show has been copied; 1: something is wrong,
+    and it says what.
     """
     from datacollect.bistro.mirror.mirror import mirror_on, mirror_once
 
@@ -75,7 +75,7 @@ def _show(found: MirrorStanding) -> None:
         for line in each.forks:
             emit_text(f"evidence: {line}")
     if not found.exit_code:
-        emit("all that the logs show is here")
+        emit("everything that the logs show has been copied")
 
 
 def _say(text: str) -> None:

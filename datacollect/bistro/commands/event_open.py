@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from datacollect.bistro.joining.opening import Opened
 
 EventFolder = Annotated[
-    str, typer.Argument(metavar="FOLDER", help="Of the event, as `event init` has made it.")
+    str, typer.Argument(metavar="FOLDER", help="Folder of the event, made by `event init`.")
 ]
 Days = Annotated[
-    float, typer.Option("--days", metavar="N", min=0.01, help="How long invitations are good for.")
+    float, typer.Option("--days", metavar="N", min=0.01, help="How long invitations are valid.")
 ]
 
 
@@ -94,8 +94,8 @@ def init(
     for line in lines:
         emit(line)
     note_text(
-        f"{len(lines)} invitations, each for one host: 4 witnesses, a service and a bistro are "
-        f"good. Now run datacollect event open {folder}: it listens for those who join"
+        f"{len(lines)} invitations, each for one host (4 witnesses, a service and a bistro are a "
+        f"good choice). Now run datacollect event open {folder}: it waits for hosts to join"
     )
 
 
@@ -118,7 +118,7 @@ def open_(
     hosts: Annotated[
         int | None,
         typer.Option(
-            "--hosts", metavar="N", min=4, help="Open once so many have joined; all, if left out."
+            "--hosts", metavar="N", min=4, help="Open once this many have joined. Default: all."
         ),
     ] = None,
     yes: Annotated[
@@ -138,7 +138,9 @@ def open_(
     from datacollect.bistro.one_host.places import Places
 
     if not yes and not sys.stdin.isatty():
-        raise ProblemError("nobody can be asked here; compare the fingerprints, and say --yes")
+        raise ProblemError(
+            "there is no terminal to ask at; compare the fingerprints, and give --yes"
+        )
     shown: set[str] = set()
 
     def came(guest: Guest) -> None:

@@ -47,7 +47,7 @@ def page(
         if as_json:
             emit_json({"place": check, "differences": differences})
         else:
-            emit("differs" if differences else "the page is the event's, byte by byte")
+            emit("differs" if differences else "the page matches the event's, byte by byte")
             for sentence in differences:
                 emit_text(sentence, 2)
         return 1 if differences else 0

@@ -110,8 +110,8 @@ def _tree(log: Rebuilt) -> dict[str, Any]:
 
 # What is left where a log is dead, and no other mirror is to be had.
 OTHER_SERVICE = (
-    "or name with --receipts a folder of receipts of those who handed in last; else people go on "
-    "with another service"
+    "or give with --receipts a folder of receipts of those who handed in last; otherwise people "
+    "continue with another service"
 )
 SUCCESSOR = (
     "or make a key for another log with `datacollect keys new`, have the organiser name it with "
@@ -142,12 +142,12 @@ def _show(log: Rebuilt, remedy: str) -> None:
 def _show_register(found: Recovered) -> None:
     emit_text(f"{found.n_said:,} entries had a verdict, {found.n_proved:,} are proved by receipts")
     if found.n_taken_over:
-        emit_text(f"it begins with {found.n_taken_over:,} entries of the log before it")
+        emit_text(f"it begins with {found.n_taken_over:,} entries of the log that it replaces")
     if found.n_to_say_again:
         emit_text(f"{found.n_to_say_again:,} verdicts are not in it: they are logged again")
     if found.n_beside:
-        emit_text(f"{found.n_beside:,} stand by these proofs alone: the log does not hold them")
+        emit_text(f"{found.n_beside:,} rest on these proofs alone: the log does not have them")
     emit_text(
-        f"{found.n_forgotten:,} files that the register knows do not lie here: they are fetched "
-        "again, from bistros that still hold them"
+        f"{found.n_forgotten:,} files in the register are missing here: they are fetched again "
+        "from bistros that still hold them"
     )

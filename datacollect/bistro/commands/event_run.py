@@ -215,8 +215,8 @@ def _show_lacks(found: Evidence) -> None:
     )
     if found.n_unmeasured:
         emit_text(
-            f"of {counted(found.n_unmeasured, 'file')} an earlier version has kept neither machine "
-            "nor length: that a file is there is all that is known"
+            f"of {counted(found.n_unmeasured, 'file')} an earlier version recorded neither "
+            "machine nor length; it is only known that the file exists"
         )
     for each in found.lacks:
         since = "" if each.since_s is None else f", since {both_clocks(each.since_s)}"
@@ -239,7 +239,7 @@ def _show(found: Standing) -> None:
         for name in ("collected", "superseded", "refused", "waiting")
     ]
     if found.never_came:
-        rows.insert(4, (f"{found.never_came:,}", "    of these never came"))
+        rows.insert(4, (f"{found.never_came:,}", "    of these never arrived"))
     rows.append((f"{found.late:,}", "late"))
     rows += [(f"{n:,}", f"missing so far: {kind}") for kind, n in sorted(found.missing.items())]
     rows.append((f"{found.n_verdicts:,}", "verdicts in the log, signed by enough witnesses"))

@@ -25,7 +25,8 @@ from datacollect.commands.streams import emit as emit_line
 
 def join(
     invitation: Annotated[
-        str, typer.Argument(metavar="INVITATION", help="The organiser's line; - reads it.")
+        str,
+        typer.Argument(metavar="INVITATION", help="The organiser's line; - reads it from a pipe."),
     ],
     role: Annotated[
         str,
@@ -38,17 +39,21 @@ def join(
     listen: ListenAt = None,
     folder: Annotated[
         str | None,
-        typer.Option("--folder", metavar="DIR", help="Of all that this host keeps; the role."),
+        typer.Option(
+            "--folder", metavar="DIR", help="For all that this host keeps. Default: the role."
+        ),
     ] = None,
     room: Annotated[
         str | None,
         typer.Option(
-            "--bytes", metavar="SIZE", help='A bistro\'s room, as "2 TB"; a third of what is free.'
+            "--bytes",
+            metavar="SIZE",
+            help='A bistro\'s room, as "2 TB". Default: a third of what is free.',
         ),
     ] = None,
     trust_clock: TrustClock = False,
     no_start: Annotated[
-        bool, typer.Option("--no-start", help="End once its files are written.")
+        bool, typer.Option("--no-start", help="Stop once its files are written.")
     ] = False,
     as_json: Json = False,
 ) -> None:

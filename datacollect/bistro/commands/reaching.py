@@ -20,13 +20,15 @@ People = Annotated[
 ]
 EventName = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", help="Of the event; left out: the folder's."),
+    typer.Option("--name", metavar="NAME", help="Of the event. Default: the folder's."),
 ]
 Timezone = Annotated[
     str | None,
-    typer.Option("--timezone", metavar="ZONE", help="As Europe/Zurich; left out: this machine's."),
+    typer.Option(
+        "--timezone", metavar="ZONE", help="Such as Europe/Zurich. Default: this machine's."
+    ),
 ]
-Most = Annotated[str, typer.Option("--most", metavar="SIZE", help="Largest file that is taken.")]
+Most = Annotated[str, typer.Option("--most", metavar="SIZE", help="Largest file that is accepted.")]
 HostAddress = Annotated[
     str | None,
     typer.Option("--address", metavar="HOST[:PORT]", help="How others reach this host; port 443."),
@@ -47,10 +49,12 @@ Acme = Annotated[
 ListenAt = Annotated[
     str | None,
     typer.Option(
-        "--listen", metavar="HOST:PORT", help="If another port than others see; 0.0.0.0:PORT."
+        "--listen",
+        metavar="HOST:PORT",
+        help="If not the port that others see. Default: 0.0.0.0:PORT.",
     ),
 ]
 TrustClock = Annotated[
     bool,
-    typer.Option("--trust-clock", help="You vouch for this host's clock; not the kernel."),
+    typer.Option("--trust-clock", help="You vouch for this host's clock, not the kernel."),
 ]

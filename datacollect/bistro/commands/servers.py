@@ -48,7 +48,7 @@ def witness(
     ],
     as_json: Json = False,
 ) -> None:
-    """Sign by when logs had grown so far, for those that its file names.
+    """Sign by which time logs had reached their sizes, for the logs in its file.
 
     Says its verifier key when it is ready; its log goes to standard error, a JSON object per line.
     Ends on SIGTERM after what is under way; rereads its certificate on SIGHUP.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def upload(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Files to hand in, or a .keep to go on.")
+        list[str], typer.Argument(metavar="FILE", help="Files to hand in, or a .keep to continue.")
     ],
     event: Annotated[
         str, typer.Option("--event", metavar="EVENT", help="The event's file, as published.")
@@ -32,7 +32,7 @@ def upload(
         ),
     ] = None,
     commit_only: Annotated[
-        bool, typer.Option("--commit-only", help="End after the timestamp; send nothing.")
+        bool, typer.Option("--commit-only", help="Stop after the timestamp; send nothing.")
     ] = False,
     elsewhere: Annotated[
         bool,

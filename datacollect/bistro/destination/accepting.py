@@ -92,8 +92,8 @@ def read_accepted(folder: Path) -> list[Accepted]:
         return found
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
-            f"{document_name(path)}: is no list of accepted files, or damaged; bring a copy back, "
-            "or move it elsewhere and accept the files again"
+            f"{document_name(path)}: is not a list of accepted files, or is damaged; restore a "
+            "copy, or move it elsewhere and accept the files again"
         ) from None
 
 
@@ -165,8 +165,8 @@ def _copied(path: Path, beside: Path) -> tuple[int, str]:
     """Copy a file; return how long the copy is, and its hash."""
     if not path.is_file():
         raise ProblemError(
-            f"{document_name(path)}: must be a file that is there; several of one person are "
-            "accepted one by one, or as one archive"
+            f"{document_name(path)}: must be an existing file; accept several of one person one by "
+            "one, or as one archive"
         )
     digest, n_bytes = hashlib.sha256(), 0
     with naming_unread(path):

@@ -42,7 +42,7 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
     >>> from datacollect.bistro.formats.custody.batch_chain import Link
     >>> first, third = Link(0, b"a" * 32, bytes(32)), Link(2, b"c" * 32, b"b" * 32)
     >>> [lie.text for lie in chain_lies("north", [third, first], {}.__getitem__)]
-    ['It has signed batch 2 and shows no batch 1.']
+    ['It has signed batch 2, but shows no batch 1.']
     """
     found = chain_faults(links)
     texts = [
@@ -51,7 +51,7 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
         for some in found.doubled
     ]
     texts += [
-        f"It has signed batch {each.stop} and shows no batch {each.stop - 1}."
+        f"It has signed batch {each.stop}, but shows no batch {each.stop - 1}."
         for each in found.absent
     ]
     texts += [
@@ -98,7 +98,8 @@ def rows_handed_in(
     lies = [
         Lie(
             batch.bistro,
-            f"It reports what nobody handed in: {counted(int(is_wrong.sum()), 'row')} of its batch "
+            f"It reports entries that nobody handed in: {counted(int(is_wrong.sum()), 'row')} of "
+            "its batch "
             f"{batch.number} {what}, the first is row {int(np.flatnonzero(is_wrong)[0])}.",
         )
         for what, is_wrong in faults.items()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Draft(NamedTuple):
-    """What was collected.
+    """Draft that was collected.
 
     Attributes
     ----------
@@ -33,12 +33,12 @@ class Draft(NamedTuple):
 
     @property
     def order(self) -> tuple[int, bytes]:
-        """Which of a ticket's drafts is the later one: a copy is as old as its original."""
+        """Return which of a ticket's drafts is the later one: a copy is as old as its original."""
         return self.time_s if self.since_s is None else self.since_s, self.entry
 
 
 class Quota(NamedTuple):
-    """What of a ticket may count: the first of its entries in all logs, as many as it is good for.
+    """Part of a ticket's entries that may count: the first in all logs, as many as it is good for.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Quota(NamedTuple):
     is_settled: bool = True
 
     def holds(self, entry: bytes) -> bool:
-        """Whether an entry may count."""
+        """Return whether an entry may count."""
         return any(each == entry for _, each in self.entries)
 
 
@@ -130,7 +130,7 @@ def superseded(
     greater entry is the later one, for everybody alike.
 
     What a ticket is not good for any more never counts. Where nothing has come of all that it is
-    good for, that stands in its place.
+    good for, that counts instead.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _ALONE = "SELECT pg_advisory_xact_lock(3617005213)"
 
 
 class RegisterDatabase(Protocol):
-    """What a register asks of a database; ``?`` stands for a value."""
+    """Operations that a register needs of a database; ``?`` stands for a value."""
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return what a question finds."""

@@ -67,7 +67,7 @@ MOST_STEM_LETTERS = 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be forgotten.
+    """Files and entries that are to be forgotten.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def stem(self) -> str:
-        """What the person's files are called."""
+        """Return what the person's files are called."""
         return file_stem(self.person)
 
 
@@ -122,12 +122,12 @@ def forget(
     """
     if standing.cancelled is None and time.time() <= standing.collect_until_s:
         raise ProblemError(
-            "nobody is forgotten while files are collected: what counts of a person's drafts is "
-            f"said after {event.clock_text(standing.collect_until_s)}; forget afterwards"
+            "nobody can be forgotten while files are collected: which of a person's drafts counts "
+            f"is decided after {event.clock_text(standing.collect_until_s)}; forget afterwards"
         )
     if is_at_work(config.folder):
         raise ProblemError(
-            f"{document_name(config.folder)}: `datacollect event run` is at work there; end it, "
+            f"{document_name(config.folder)}: `datacollect event run` is running there; stop it, "
             "and run this again"
         )
     with ExitStack() as held:
@@ -141,7 +141,7 @@ def _forgotten(config: DestinationConfig, tickets: Path, person: str, event: Eve
     begun = _begun(config.folder)
     if begun is not None and begun.person != person:
         raise ProblemError(
-            f"{document_name(config.folder / JOURNAL)}: to forget {begun.person!r} was begun and "
+            f"{document_name(config.folder / JOURNAL)}: to forget {begun.person!r} was begun, but "
             "interrupted; run that again first"
         )
     plan = begun or _planned(config, tickets, person, event)
@@ -171,8 +171,8 @@ def _begun(folder: Path) -> Plan | None:
         return Plan(person=person, segments=segments, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
-            f"{document_name(path)}: is damaged; remove it, and run this again for whom it was "
-            "begun for"
+            f"{document_name(path)}: is damaged; remove it, and run this again for the person for "
+            "whom it was begun"
         ) from None
 
 
@@ -206,9 +206,9 @@ def _planned(config: DestinationConfig, tickets: Path, person: str, event: Event
         for name in sorted({bistro for bistro, _, _, _ in segments}):
             is_told = all(covered for bistro, _, _, covered in segments if bistro == name)
             said = (
-                "was told that it may let it go, and does so after its keep_s"
+                "was told that it may delete it, and does so after its keep_s"
                 if is_told
-                else "was not told yet that it may let it go, and does so at keep_until"
+                else "was not yet told that it may delete it, and does so at keep_until"
             )
             left.append(f"bistro {name} has had a sealed copy; it {said}")
     return Plan(

@@ -59,7 +59,7 @@ MOST_LIES = 1000
 
 
 class Upload(NamedTuple):
-    """What a bistro says that it holds of an entry, and what was committed to."""
+    """Upload that a bistro says it holds of an entry, and what was committed to."""
 
     bistro: str
     size: int
@@ -69,7 +69,7 @@ class Upload(NamedTuple):
 
     @property
     def is_committed(self) -> bool:
-        """Whether it is the ciphertext committed to, and none that was sealed anew."""
+        """Return whether it is the ciphertext committed to, and none that was sealed anew."""
         return is_committed(self.size, self.sha256, self.commitment)
 
 
@@ -262,7 +262,7 @@ class Holdings:
             )
 
     def have_all_said(self, names: Iterable[str], since_s: int) -> bool:
-        """Whether all is here that each of some said when it was asked after an instant.
+        """Return whether all is here that each of some said when it was asked after an instant.
 
         Parameters
         ----------
@@ -496,7 +496,7 @@ class Holdings:
 
 
 def is_committed(size: int, sha256: bytes, commitment: Commitment) -> bool:
-    """Whether some bytes are the ciphertext committed to."""
+    """Return whether some bytes are the ciphertext committed to."""
     return (size, sha256) == (commitment.size, commitment.ciphertext_sha256)
 
 

@@ -21,7 +21,7 @@ ROWS_TOGETHER = 2**17
 
 
 class KeptLog(NamedTuple):
-    """What is known of a log.
+    """Facts kept of a log.
 
     Attributes
     ----------

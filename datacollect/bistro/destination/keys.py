@@ -41,8 +41,8 @@ def require_key(event: Event, config: DestinationConfig, name: str) -> None:
         )
     raise ProblemError(
         f"{name}: key must be that of the event's log of verdicts, {event.verdicts.text}; take the "
-        "file of its private key. Where an amendment has named another log, no service that "
-        "answers says so: run this again once one does"
+        "file of its private key. If an amendment has named another log, no service that "
+        "answers knows of it: run this again once one does"
     )
 
 
@@ -63,8 +63,8 @@ def read_tickets(folder: str | PathLike[str], event: Event) -> dict[str, Admitte
         found[ticket.id] = ticket
     if not found:
         raise ProblemError(
-            f"{document_name(folder)}: must hold the tickets of all people, as `datacollect event "
-            "tickets` has written them"
+            f"{document_name(folder)}: must hold everybody's tickets, as written by `datacollect "
+            "event tickets`"
         )
     return found
 

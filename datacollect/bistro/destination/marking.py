@@ -59,6 +59,6 @@ def mark_keys(event: Event, config: DestinationConfig, name: str) -> MarkKeys | 
         raise ProblemError(
             f"{name}: mark_key must be the key of the first log of verdicts, "
             f"{event.verdicts.text}, by which people mark their entries; take the file of its "
-            'private key, or, where nobody has it any more, write mark_key = "lost"'
+            'private key, or, if nobody has it any longer, write mark_key = "lost"'
         )
     return MarkKeys(event, config.mark_key)

@@ -20,7 +20,7 @@ LOST_SINCE = "collected before, and lost since"
 
 @dataclass(frozen=True)
 class Known:
-    """What the destination knows of an entry.
+    """Facts that the destination knows of an entry.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def missing_of(
 
 
 def is_hidden(receipt: BistroReceipt, last_batch: int, bistros: Collection[str]) -> bool:
-    """Whether a bistro has signed a receipt for what its batch does not name.
+    """Return whether a bistro has signed a receipt for what its batch does not name.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ _UNSAFE = re.compile(r"[^\w.@+ -]")
 
 
 class Result(NamedTuple):
-    """What opening an upload has shown: as `Register.opened` takes it."""
+    """Result of opening an upload: as `Register.opened` takes it."""
 
     upload: Upload
     why: str = ""

@@ -86,7 +86,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What somebody has handed in: all drafts, by the time at which they were proved."""
+    """Drafts that somebody has handed in, by the time at which they were proved."""
 
     person: str
     group: str = ""
@@ -324,7 +324,7 @@ def plain_cell(text: str) -> str:
 
 # What is refused without the person's doing is no reason to remind; these two are.
 def lacks_upload(one: HandedIn) -> bool:
-    """Whether somebody has nothing that is on its way: no file, or a timestamp alone.
+    """Return whether somebody has nothing that is on its way: no file, or a timestamp alone.
 
     >>> lacks_upload(HandedIn("Ann")), lacks_upload(HandedIn("Bob", drafts=(Draft(b"", HELD),)))
     (True, False)

@@ -69,7 +69,7 @@ td { overflow-wrap: anywhere; } tr.lacks td:nth-child(3) { font-weight: 700; }
 
 @dataclass(frozen=True)
 class PeopleList:
-    """Who has handed in what.
+    """List of people and what they have handed in.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PeopleList:
 
     @property
     def time_s(self) -> int:
-        """When this was so, seconds since 1970."""
+        """Return when this was so, seconds since 1970."""
         return self.standing.time_s
 
     @property
@@ -145,8 +145,8 @@ def read_list(
     missing = read_missing(config.folder)
     if missing is None:
         raise ProblemError(
-            f"{document_name(config.folder / MISSING_FILE)}: is not there, or damaged, and without "
-            "it nobody knows who has a timestamp alone; `datacollect event run` writes it again"
+            f"{document_name(config.folder / MISSING_FILE)}: is missing or damaged, and it alone "
+            "tells who has only a timestamp; `datacollect event run` writes it again"
         )
     latest_s = standing.deadline_s if standing.latest_s is None else standing.latest_s
     n_unknown = 0
@@ -204,13 +204,13 @@ def tickets_folder(config: DestinationConfig, destination: str, tickets: str | N
     folder = Path(tickets) if tickets is not None else config.tickets
     if folder is None:
         raise ProblemError(
-            f"{document_name(destination)}: names no folder of tickets; give it by --tickets DIR"
+            f"{document_name(destination)}: names no folder of tickets; give it with --tickets DIR"
         )
     if not (folder / LIST).exists():
         raise ProblemError(
-            f"{document_name(folder)}: must hold {LIST}, by which tickets have names; `datacollect "
-            "event tickets` has written it where the tickets were made: bring it, or name that "
-            "folder by --tickets"
+            f"{document_name(folder)}: must hold {LIST}, which has the names of tickets; "
+            "`datacollect event tickets` wrote it where the tickets were made: copy it here, or "
+            "name that folder with --tickets"
         )
     return folder
 
@@ -226,8 +226,8 @@ def event_of(standing: Standing) -> Event:
     path = standing.event_file
     if path is None or not Path(path).exists():
         raise ProblemError(
-            f"{path or 'the event'}: the event's file is not where `event run` has read it; put it "
-            "back, or run `datacollect event run` once more with where it is now"
+            f"{path or 'the event'}: the event's file is no longer where `event run` read it; put "
+            "it back, or run `datacollect event run` again with its present place"
         )
     event = read_event(read_bytes(path), document_name(path))
     if event.id.hex() != standing.event:

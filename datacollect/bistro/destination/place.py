@@ -60,6 +60,6 @@ class Place:
         return cls(socket.gethostname(), machine, str(folder.resolve()))
 
     def is_same(self, other: Place) -> bool:
-        """Whether both are one; who has no machine-id is known by its name alone."""
+        """Return whether both are one; who has no machine-id is known by its name alone."""
         is_one_machine = not (self.machine and other.machine) or self.machine == other.machine
         return is_one_machine and (self.host, self.folder) == (other.host, other.folder)

@@ -53,7 +53,7 @@ MOST_READ = 10_000
 
 @dataclass(frozen=True)
 class Recovered:
-    """What was made again of a destination.
+    """Parts of a destination that were made again.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Recovered:
     n_said : int
         Entries on which there was a verdict.
     n_taken_over : int
-        With how many entries of the log before it the log was begun by this call.
+        With how many entries of the log that it replaces the log was begun by this call.
     n_to_say_again : int
         Verdicts that the register knows and the log does not hold: they are logged again.
     """
@@ -115,7 +115,7 @@ def recover_destination(
     name = document_name(event_file)
     event = read_event(read_bytes(event_file), name)
     if event.verdicts is None:
-        raise ProblemError(f"{name}: has no [verdicts]: nothing of it is collected")
+        raise ProblemError(f"{name}: has no [verdicts], so nothing of it is collected")
     require_mirrors(mirrors)
     tls = web_context()
     config.folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def _said_before(
     except ProblemError as error:
         if not proofs:
             raise
-        report(f"{error}; what receipts prove is all that is known of it")
+        report(f"{error}; only what receipts prove is known of it")
         said = []
     return [*said, *sorted(proofs, key=lambda entry: proofs[entry].index)]
 

@@ -80,7 +80,7 @@ _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 
 
 class Counts(NamedTuple):
-    """How far an event is: entries by what is known of them."""
+    """Progress of an event: entries by what is known of them."""
 
     in_time: int
     late: int
@@ -96,7 +96,7 @@ def owner_of(event: str) -> str:
 
 
 class Register:
-    """What is known of an event's uploads.
+    """Register of an event's uploads.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Register:
             )
 
     def judge_times(self) -> None:
-        """Refuse what is late, unless it was judged; take that back where it is late no more.
+        """Refuse what is late, unless it was judged; take that back where it is no longer late.
 
         To be called after times were taken, and after the deadline was moved.
         """
@@ -312,7 +312,7 @@ class Register:
                 self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
 
     def _is_refused_by(self, upload: Upload) -> bool:
-        """Whether an upload that was refused decides on its entry."""
+        """Return whether an upload that was refused decides on its entry."""
         commitment = upload.commitment
         others = self._db.rows(
             "SELECT size, sha256, outcome FROM uploads "
@@ -391,7 +391,7 @@ class Register:
     def _having_several(self, logged: Mapping[str, Collection[tuple[int, bytes]]]) -> set[str]:
         """Return the tickets of which more than what was collected is known.
 
-        Of nearly all one entry is, which came and counts: nothing stands in its place. What was
+        Of nearly all one entry is, which came and counts: nothing counts instead. What was
         superseded counts again where the other one turns out to be none of the ticket's.
         """
         only = {t: next(iter(each))[1] for t, each in logged.items() if len(each) == 1}

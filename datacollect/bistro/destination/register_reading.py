@@ -26,7 +26,7 @@ CONNECT_S = 10
 
 
 class Row(NamedTuple):
-    """What the register says of an entry.
+    """Row of the register: an entry.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def reading(place: str, event: str | None) -> Iterator[Iterator[Row]]:
             whose = safe_text(found[0][0]) if found else "nobody"
             raise ProblemError(
                 f"{db.name}: is the register of {whose}, and not of event {event}; name the one "
-                "that was collected with"
+                "that was used to collect"
             )
         yield _rows(db, has_kept=db.has("kept"))
 
@@ -162,21 +162,21 @@ class _SQLite:
             yield
         except apsw.BusyError:
             raise StoreError(
-                f"{self.name}: the register is locked by another program; end that, and ask again"
+                f"{self.name}: another program has locked the register; stop it, and ask again"
             ) from None
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise StoreError(
-                f"{self.name}: the register is damaged: {error}; bring the newest copy"
+                f"{self.name}: the register is damaged: {error}; restore the newest copy"
             ) from error
         except FileNotFoundError:
             raise StoreError(
-                f"{self.name}: the register is not there; bring the newest copy, without which "
-                "nobody knows what should lie here"
+                f"{self.name}: the register is missing; restore the newest copy, without which "
+                "nobody knows which files belong here"
             ) from None
         except (OSError, apsw.Error) as error:
             why = (isinstance(error, OSError) and error.strerror) or f"{error}"
             raise StoreError(
-                f"{self.name}: the register cannot be read: {why}; mend the disk, or its "
+                f"{self.name}: the register cannot be read: {why}; repair the disk, or its "
                 "permissions, and ask again"
             ) from error
 

@@ -50,7 +50,7 @@ class SmtpConfig:
 
     @property
     def domain(self) -> str:
-        """Where the sender is at home; empty where the address names nowhere."""
+        """Return where the sender is at home; empty where the address names nowhere."""
         return parseaddr(self.sender)[1].rpartition("@")[2]
 
     @classmethod
@@ -67,10 +67,10 @@ class SmtpConfig:
                 except (OSError, UnicodeDecodeError) as error:
                     raise ProblemError(
                         f"password_file: {document_name(secret)} cannot be read: {error}; write "
-                        "the password into it, alone"
+                        "only the password into it"
                     ) from None
             if (values["user"] is None) != (password is None):
-                raise ProblemError("user and password_file stand together; give both, or neither")
+                raise ProblemError("user and password_file belong together; give both, or neither")
             return cls(
                 values["host"],
                 values["port"],
@@ -133,7 +133,7 @@ class Reminder:
 
 @dataclass
 class Mailed:
-    """What became of reminders: how many were sent now and before, and who was not reached."""
+    """Outcome of reminders: how many were sent now and before, and who was not reached."""
 
     n_sent: int = 0
     n_before: int = 0
@@ -156,15 +156,15 @@ def reminders_of(found: PeopleList, now_s: float | None = None) -> list[Reminder
     standing = found.standing
     if standing.cancelled is not None:
         raise ProblemError(
-            f"the event was cancelled: {standing.cancelled}: nobody hands in any more; "
-            "`datacollect event list` says what had come of each"
+            f"the event was cancelled: {standing.cancelled}: nobody can hand in any "
+            "longer; `datacollect event list` says what had arrived from each"
         )
     deadline_s = max(standing.deadline_s, standing.latest_s or 0)
     if now_s > standing.collect_until_s:
         raise ProblemError(
             "nobody can hand in or send any more since "
             f"{found.clock_text(standing.collect_until_s)}; `datacollect event list` says what has "
-            "come of each"
+            "arrived from each"
         )
     reminders = []
     for each in found.people:
@@ -252,7 +252,8 @@ def _server(config: SmtpConfig) -> Iterator[smtplib.SMTP]:
             yield server
     except (OSError, smtplib.SMTPException) as error:
         raise ProblemError(
-            f"{config.host}:{config.port} does not take mail: {safe_text(str(error))}; check host, "
+            f"{config.host}:{config.port} does not accept mail: {safe_text(str(error))}; check "
+            "host, "
             "port, user and password_file, and run this again: nobody gets the same message twice"
         ) from None
 

@@ -23,7 +23,10 @@ def now(*, is_trusted: bool = True) -> Now:
 
 
 def is_synchronised() -> bool:
-    """Whether the kernel says that its clock follows a better one; False where it cannot say."""
+    """Return whether the kernel says that its clock follows a better one.
+
+    False where it cannot say.
+    """
     adjtimex = getattr(_libc(), "adjtimex", None)
     if adjtimex is None:
         return False

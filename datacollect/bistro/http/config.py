@@ -30,7 +30,7 @@ LOST_KEY = "lost"
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a server listens, and by which certificate; `tls` None: plain HTTP."""
+    """Address where a server listens, and its certificate; `tls` None: plain HTTP."""
 
     address: tuple[str, int]
     tls: tuple[Path, Path] | None
@@ -203,7 +203,7 @@ def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
             "`datacollect keys new collector.key` makes one"
         )
     if values["listen"] is None and values["tls"] is not None:
-        raise ProblemError("tls is of who listens; add listen, or leave tls out")
+        raise ProblemError("tls is only for listening; add listen, or leave tls out")
     into = folder / values["folder"]
     key, marks = values["key"], values["mark_key"] or values["key"]
     return DestinationConfig(

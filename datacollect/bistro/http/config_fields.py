@@ -44,13 +44,13 @@ class Network:
 LISTEN = Field(
     "listen",
     Address(port_0=True),
-    "Address and port; port 0: any free one, told when ready.",
+    "Address and port; port 0: any free one, printed when ready.",
     required=True,
 )
 KEY = Field(
     "key", Text(), "File of the private key; datacollect keys new writes one.", required=True
 )
-CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for behind a proxy that speaks TLS.")
+CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for use behind a proxy that speaks TLS.")
 BEHIND = Field(
     "behind",
     ListOf(Network()),
@@ -67,7 +67,7 @@ MIRRORS = Field(
 
 SERVICE = Document(
     "the service's file",
-    "Who keeps a log of an event.",
+    "A service, which keeps a log of an event.",
     (
         Field("format", Text((SERVICE_FORMAT,)), "Format and version.", required=True),
         Field("event", Text(), "The event's file, as it was published.", required=True),
@@ -78,7 +78,7 @@ SERVICE = Document(
         Field(
             "workers",
             Whole(stop=MOST_WORKERS + 1),
-            "Processes that speak TLS and verify tickets; 0: the one does all.",
+            "Processes that speak TLS and verify tickets; 0: one process does all.",
             default=0,
         ),
         BEHIND,
@@ -90,12 +90,10 @@ SERVICE_KIND = FileKind("service", SERVICE)
 
 WITNESS = Document(
     "the witness's file",
-    "Who says by when logs had grown so far.",
+    "A witness, which signs by which time logs had reached their sizes.",
     (
         Field("format", Text((WITNESS_FORMAT,)), "Format and version.", required=True),
-        Field(
-            "name", HostName(), "Its name in signatures: a host's that is its own.", required=True
-        ),
+        Field("name", HostName(), "Its name in signatures: a host name of its own.", required=True),
         KEY,
         LISTEN,
         Field("folder", Text(), "Folder of what it has signed; made if absent.", required=True),
@@ -119,7 +117,7 @@ WITNESS_KIND = FileKind("witness", WITNESS)
 
 DESTINATION = Document(
     "the destination's file",
-    "Who collects what was handed in, and says what became of it.",
+    "The destination, which collects what was handed in, and says what became of it.",
     (
         Field("format", Text((DESTINATION_FORMAT,)), "Format and version.", required=True),
         Field(
@@ -149,7 +147,7 @@ DESTINATION = Document(
         Field(
             "tickets",
             Text(),
-            "Folder of all people's tickets, which the event asks for unless it admits everybody.",
+            "Folder of everybody's tickets, which the event asks for unless it admits anybody.",
         ),
         Field("folder", Text(), "Folder of all that is collected; made if absent.", required=True),
         Field(
@@ -171,7 +169,8 @@ DESTINATION = Document(
         Field(
             "receipts",
             Text(),
-            "Folder of receipts that people have shown: what is missing by them is listed.",
+            "Folder of receipts that people have shown: what is missing according to them is "
+            "listed.",
         ),
         Field(
             "listen",
@@ -182,7 +181,10 @@ DESTINATION = Document(
         BEHIND,
         MIRRORS,
         Field(
-            "workers", Whole(minimum=1, stop=MOST_WORKERS + 1), "Processes that open.", default=2
+            "workers",
+            Whole(minimum=1, stop=MOST_WORKERS + 1),
+            "Processes that open uploads.",
+            default=2,
         ),
         Field(
             "every_s",
@@ -197,7 +199,7 @@ DESTINATION_KIND = FileKind("destination", DESTINATION)
 
 SMTP = Document(
     "the mail server",
-    "Who sends reminders, and how.",
+    "The mail server that sends reminders.",
     (
         Field("format", Text((SMTP_FORMAT,)), "Format and version."),
         Field("host", Text(), "The mail server.", required=True),

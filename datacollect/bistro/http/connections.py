@@ -88,7 +88,7 @@ class Idle:
 
 @dataclass
 class Places:
-    """How many may connect, and who has.
+    """Places for connections: how many there are, and who has one.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Places:
     n_going: int = 0
 
     def take(self, address: str) -> bool:
-        """Whether an address may have one more; if so, it has."""
+        """Return whether an address may have one more; if so, it has."""
         origin = origin_of(address)
         of_one = self.most if is_within(address, self.behind) else self.most_of_address
         if self.n_taken >= self.most or self.taken[origin] >= of_one:
@@ -175,7 +175,7 @@ class CountingListener(socket.socket):
             is_taken = self.places.take(address[0])
         if not is_taken:
             connection.close()
-            raise ConnectionAbortedError("there is no place for one more")
+            raise ConnectionAbortedError("there is no room for another connection")
         return _Counted(connection, self.places, address[0], self._by_file), address
 
     @contextmanager
@@ -239,7 +239,7 @@ class _Counted(socket.socket):
 
 
 def is_within(address: str, networks: Sequence[IPNetwork]) -> bool:
-    """Whether an address is in one of some networks.
+    """Return whether an address is in one of some networks.
 
     >>> is_within("::ffff:10.0.0.1", [ipaddress.ip_network("10.0.0.0/8")])
     True

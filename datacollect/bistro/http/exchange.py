@@ -92,7 +92,7 @@ class Reply:
 
 
 class Keeper(Protocol):
-    """Who keeps the log, or leads to it."""
+    """Process that keeps the log, or leads to it."""
 
     async def ask(self, asked: Asked) -> Reply:
         """Return the answer to a request, in every case."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """What services say of an event's amendments.
+    """Amendments of an event that services have published.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def _asked(event: Event, url: str, tls: ssl.SSLContext) -> list[PublishedAmendme
     with Asker(url, tls) as asker:
         answer = asker.get("/amendments", MOST_BYTES)
     if answer.status != 200:
-        raise ProblemError(f"{url}: answers {answer.status} to the question for amendments")
+        raise ProblemError(f"{url}: answers {answer.status} when asked for amendments")
     return _read(event, answer.body, url)
 
 

@@ -54,4 +54,4 @@ def saying(reread: Callable[[], None], report: Callable[[str], None]) -> None:
     try:
         reread()
     except ProblemError as error:
-        report(f"the certificate is not reread, the old one stays: {error}")
+        report(f"the certificate could not be read again, the old one stays in use: {error}")

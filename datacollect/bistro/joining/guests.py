@@ -117,7 +117,7 @@ class Guests:
         try:
             half = read_half(peer_json(text))
         except ProblemError as error:
-            why = f"what this host tells of itself is not understood: {error}"
+            why = f"what this host says of itself is not understood: {error}"
             raise RefusedError(why, 400) from None
         with self._lock:
             guest = self._guests[number]
@@ -131,7 +131,7 @@ class Guests:
                 )
             if self._is_settled:
                 raise RefusedError(
-                    "this event has all its hosts, and takes no more; ask the organiser whether "
+                    "this event has all its hosts, and accepts no more; ask the organiser whether "
                     "there is another to join",
                     409,
                 )
@@ -146,15 +146,15 @@ class Guests:
         host = host_of(half)
         if host == self._own_host:
             raise RefusedError(
-                f"{host} is the organiser's own host: its word would add nothing; join from "
+                f"{host} is the organiser's own host: its signature would add nothing; join from "
                 "another host, or hold the event on one by `datacollect event quickstart`",
                 409,
             )
         for other in self._guests.values():
             if other.half is not None and host_of(other.half) == host:
                 raise RefusedError(
-                    f"{host} has joined as {other.half['role']}: who keeps two parts can lie for "
-                    "both; join from another host",
+                    f"{host} has joined as {other.half['role']}: a host with two parts can lie "
+                    "for both; join from another host",
                     409,
                 )
 
@@ -193,7 +193,7 @@ class Guests:
             mac_of(guest.secret, message).encode(), mac.encode()
         ):
             raise RefusedError(
-                "the invitation is none of this event's; copy the whole line again, or have the "
+                "the invitation is not for this event; copy the whole line again, or have the "
                 "organiser make another by `datacollect event invite`",
                 403,
             )

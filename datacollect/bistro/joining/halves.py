@@ -1,4 +1,4 @@
-"""What a host that joins tells of itself: its role, its address, the public halves of its keys."""
+"""Statement of a host that joins: its role, its address, the public halves of its keys."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Joined:
-    """What a host keeps of an event: its folder, and the command that runs its server there."""
+    """Part of an event that a host keeps: its folder, and the command that runs its server."""
 
     folder: Path
     role: str
@@ -137,7 +137,7 @@ def joined(
     event = read_event(tree["event"].encode(), "the event that the organiser has sent")
     if event.organiser != invitation.organiser:
         raise ProblemError(
-            "the event that was sent is another organiser's than the invitation's; tell the "
+            "the event that was sent names another organiser than the invitation; tell the "
             "organiser, and do not start"
         )
     text = _server_file(places, role, ways, certificate, tree, room)
@@ -164,8 +164,8 @@ def _require_own_folder(places: Places, invitation: Invitation, role: str) -> No
         is_own = all(each.name.startswith(begun) for each in folder.iterdir())
     if not is_own:
         raise ProblemError(
-            f"{document_name(folder)}: must be a new folder, or one in which this invitation was "
-            "begun with, in the same role, and holds something else; name another by --folder"
+            f"{document_name(folder)}: must be a new folder, or one where this invitation was "
+            "begun in the same role, but it holds something else; name another with --folder"
         )
 
 
@@ -206,7 +206,7 @@ def _opened(
     payload, signature = (str(answer.get(key)) for key in ("payload", "signature"))
     tree, signed = peer_json(payload), decoded(signature)
     if not isinstance(tree, dict) or signed is None:
-        raise TransferError("the organiser's answer is not understood; update one of the two")
+        raise TransferError("the organiser's answer is not understood; update one of the two hosts")
     is_own = is_signed(SIGNED + payload.encode(), signed, invitation.organiser)
     if not is_own or tree.get("number") != invitation.number:
         raise ProblemError(
@@ -241,7 +241,7 @@ def _asked(
 def _why(body: bytes) -> str:
     tree = peer_json(body)
     why = tree.get("why") if isinstance(tree, dict) else None
-    return safe_text(why) if isinstance(why, str) else "it says no reason"
+    return safe_text(why) if isinstance(why, str) else "it gives no reason"
 
 
 def _server_file(

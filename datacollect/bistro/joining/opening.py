@@ -93,7 +93,7 @@ def begin_event(request: Request, places: Places, n_hosts: int, days: float) -> 
     """
     if places.event.exists():
         raise ProblemError(
-            f"{document_name(places.event)}: is open already; `datacollect event open` goes on"
+            f"{document_name(places.event)}: is open already; `datacollect event open` continues"
         )
     if not _front_file(places).exists():
         require_enough(request, places)
@@ -172,7 +172,7 @@ def invite(places: Places, guests: Guests, days: float) -> Invitation:
     """
     if places.event.exists():
         raise ProblemError(
-            f"{document_name(places.event)}: is made, and nobody can join any more; begin another "
+            f"{document_name(places.event)}: exists, and nobody can join any longer; begin another "
             "event by `datacollect event init`"
         )
     organiser = read_private_key(places.key("organiser")).public

@@ -39,7 +39,7 @@ class TooManyError(RefusedError):
 
 
 class Admission:
-    """What tickets and addresses have used.
+    """Uses of tickets and addresses so far.
 
     A campus has one address: it counts only requests whose ticket does not count, or that have
     none. What a ticket has used is on the disk, but for what is under way.

@@ -87,7 +87,7 @@ class _Collected:
 
 
 class ServiceCore:
-    """What a service holds and has promised, and what it does next.
+    """State machine of a service: what it holds and has promised, and what it does next.
 
     Parameters
     ----------
@@ -142,12 +142,15 @@ class ServiceCore:
 
     @property
     def is_ready(self) -> bool:
-        """Whether witnesses have told enough for this log to go on, and it misses nothing."""
+        """Say whether witnesses have told enough for this log to go on, and it misses nothing."""
         return not self.missing and self._witnessing.has_heard
 
     @property
     def missing(self) -> str:
-        """What the folder lacks of what witnesses have signed, in words; empty: nothing known."""
+        """Return what the folder lacks of what witnesses have signed, in words.
+
+        Empty: nothing known.
+        """
         return self._witnessing.missing
 
     @property
@@ -313,7 +316,7 @@ class ServiceCore:
 
     @property
     def _may_make_head(self) -> bool:
-        """Whether there is something for a checkpoint, and nothing to be waited for before."""
+        """Say whether there is something for a checkpoint, and nothing to be waited for before."""
         latest = self._witnessing.latest
         if self._head_under_way or self._witnessing.is_waiting:
             return False
@@ -356,7 +359,7 @@ class ServiceCore:
         if not signed.is_of(self.log) or self._edge.root() != signed.checkpoint.root:
             raise ProblemError(
                 f"the log's folder holds another log than {self.log.name}, or is damaged: its "
-                "checkpoint and its tiles contradict each other; bring the newest copy"
+                "checkpoint and its tiles contradict each other; restore the newest copy"
             )
         self._witnessing.add(signed)
 

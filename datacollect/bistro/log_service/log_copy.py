@@ -52,7 +52,7 @@ def require_quorum(signed: SignedCheckpoint, log: VerifierKey, event: Event) -> 
     if n_witnesses < event.quorum:
         raise ProblemError(
             f"{n_witnesses} witnesses have signed its checkpoint of {size} entries, and "
-            f"{event.quorum} make it count"
+            f"{event.quorum} are needed"
         )
 
 

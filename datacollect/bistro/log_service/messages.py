@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LogReader(Protocol):
-    """What is on the disk; a shell's store has these. They answer at once."""
+    """Reader of what is on the disk; a shell's store has these. They answer at once."""
 
     def index_of(self, entry: bytes) -> int | None:
         """Return where an entry stands, if it is kept."""
@@ -41,7 +41,7 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True)
 class Kept:
-    """What a log's folder holds when its service starts.
+    """Content of a log's folder when its service starts.
 
     Attributes
     ----------

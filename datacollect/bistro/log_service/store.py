@@ -182,7 +182,7 @@ class LogStore:
             return self._tiles.read(tile)
         except FileNotFoundError:
             raise ProblemError(
-                f"{tile.path}: is missing in the log's folder; bring the newest copy of it, whole"
+                f"{tile.path}: is missing in the log's folder; restore the newest copy of it, whole"
             ) from None
 
     def published_tile(self, tile: Tile) -> bytes | None:

@@ -97,7 +97,7 @@ class Witnessing:
 
     @property
     def has_heard(self) -> bool:
-        """Whether enough witnesses have told since the start what they had signed.
+        """Return whether enough witnesses have told since the start what they had signed.
 
         A checkpoint that was published is known to k of n. Of 2 (n - k) + 1 that tell, n - k may
         not know it; the others are more than may fail.
@@ -200,7 +200,7 @@ class Witnessing:
 
     @property
     def _behind_s(self) -> float:
-        """How far the clock here is behind at least, as more witnesses say than may post-date."""
+        """Say how far the clock is behind at least, as more witnesses say than may post-date."""
         ahead_s = sorted(self._ahead_s.values(), reverse=True)
         n_believed = len(self._asked) - self._event.quorum + 1
         behind_s = ahead_s[n_believed - 1] if len(ahead_s) >= n_believed else 0.0
@@ -276,13 +276,13 @@ class Witnessing:
             said = f"{name} has signed another log of {told} entries in this one's name"
         n_believed = strength.n_believed(self._event)
         if len(self._claims) < n_believed:
-            return [Warn(f"{said}; alone it is not believed")]
+            return [Warn(f"{said}; one witness alone is not believed")]
         least = sorted(self._claims.values())[-n_believed]
         if least > held:
             why = f"entries {held} to {least - 1} are missing. It was restored from an old copy"
         else:
-            why = "it is another one than was published. Two copies of it run, or have run"
-        self.missing = f"{said}: {why}; bring the newest one, and start again"
+            why = "it is not the one that was published. Two copies of it run, or have run"
+        self.missing = f"{said}: {why}; restore the newest one, and start again"
         return [Warn(self.missing)]
 
     def published(self, size: int) -> None:
@@ -291,7 +291,7 @@ class Witnessing:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the latest checkpoint is not published, and a quorum may still sign it.
+        """Return whether the latest checkpoint is not published, and a quorum may still sign it.
 
         A later one made now would part witnesses that are slow: none of the two would have enough.
         """

@@ -145,7 +145,7 @@ class LogCopying:
         head = head_of(service, asker)
         if head is None:
             if copy.size > 0 and not self.is_mirror:
-                raise ProblemError(f"it shows no checkpoint, and has published {copy.size} entries")
+                raise ProblemError(f"it shows no checkpoint, but has published {copy.size} entries")
             return False
         require_quorum(head, copy.log, self.event)
         size = head.checkpoint.size
@@ -157,7 +157,7 @@ class LogCopying:
             copy.add([head])
         if size < copy.size and not self.is_mirror:
             raise ProblemError(
-                f"it shows {size} entries, and has published {copy.size}: it was restored from an "
+                f"it shows {size} entries, but has published {copy.size}: it was restored from an "
                 "old copy, or withholds some"
             )
         if self.event.log_of(copy.log.name) is not None:

@@ -46,7 +46,7 @@ WRITTEN_S = 10.0
 
 @dataclass(frozen=True)
 class CopyStanding:
-    """How the copy of a log is.
+    """Status of the copy of a log.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class CopyStanding:
 
 @dataclass(frozen=True)
 class MirrorStanding:
-    """How a mirror is: `event` by its id, when that was so, and its logs."""
+    """Status of a mirror: `event` by its id, when that was so, and its logs."""
 
     event: str
     time_s: int
@@ -301,7 +301,7 @@ def require_mirrors(places: Iterable[str]) -> None:
 
 
 def _is_news(before: dict[str, CopyStanding], now: dict[str, CopyStanding]) -> bool:
-    """Whether something has changed besides sizes and times."""
+    """Return whether something has changed besides sizes and times."""
     return {k: (s.troubles, s.forks) for k, s in before.items()} != {
         k: (s.troubles, s.forks) for k, s in now.items()
     }

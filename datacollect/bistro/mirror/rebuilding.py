@@ -63,7 +63,7 @@ PROOF_TYPE = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True)
 class WitnessSaid:
-    """What a witness has answered to a log that was made again.
+    """Answer of a witness to a log that was made again.
 
     `outcome` is `SIGNS`, `AHEAD`, `OTHER` or `SILENT`; `text` says it in words.
     """
@@ -102,13 +102,13 @@ class Rebuilt:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it never goes on: too many witnesses have signed what is not here."""
+        """Return whether it never goes on: too many witnesses have signed what is not here."""
         n_others = sum(each.outcome in (AHEAD, OTHER) for each in self.witnesses)
         return n_others >= self.n_believed or len(self.witnesses) - n_others < self.quorum
 
     @property
     def goes_on(self) -> bool:
-        """Whether a quorum of witnesses has signed it as it is."""
+        """Return whether a quorum of witnesses has signed it as it is."""
         n_signing = sum(each.outcome == SIGNS for each in self.witnesses)
         return n_signing >= self.quorum and not self.is_dead
 
@@ -364,8 +364,8 @@ def write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
         differs = [i for i, entry in enumerate(held) if entry != some[i]]
         if differs:
             raise ProblemError(
-                f"the log's folder holds another entry {at + differs[0]} than mirrors do: it went "
-                "on after it was lost; move that folder away, and run this again"
+                f"the log's folder holds another entry {at + differs[0]} than mirrors do: it "
+                "continued after it was lost; move that folder away, and run this again"
             )
         if new := some[len(held) :]:
             first = max(at, n_held)

@@ -52,7 +52,9 @@ def receipts_in(
         There is no such folder.
     """
     if not Path(folder).is_dir():
-        raise ProblemError(f"{document_name(folder)}: no such folder; name that of the receipts")
+        raise ProblemError(
+            f"{document_name(folder)}: no such folder; name the folder of the receipts"
+        )
     for path in sorted(Path(folder).rglob(f"*{RECEIPT_SUFFIX}")):
         name = document_name(path)
         try:

@@ -57,7 +57,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Extended:
-    """What has become of an amendment.
+    """Outcome of an amendment.
 
     Attributes
     ----------
@@ -137,7 +137,9 @@ def extend(
     if cancelled is not None:
         changes["cancelled"] = cancelled
     if verdicts_url is not None and verdicts is None:
-        raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
+        raise ProblemError(
+            "--verdicts-url belongs to a new log of verdicts; give that log's key with --verdicts"
+        )
     if not changes and verdicts is None:
         raise ProblemError("say what changes: --deadline, --revoke, --bistros or --verdicts")
     private = read_private_key(key)
@@ -241,7 +243,7 @@ def _earlier(path: Path, event: Event, known: Found) -> list[Amendment]:
 
 
 def _says(amendment: Amendment, changes: dict[str, Any]) -> bool:
-    """Whether an amendment says just these changes: then it only has to be posted."""
+    """Return whether an amendment says just these changes: then it only has to be posted."""
     text = amendment.entry.decode().rpartition("\n\n")[0]
     tree = parse_toml(text, "the amendment")
     said = {key: value for key, value in tree.items() if key not in ("format", "event", "number")}

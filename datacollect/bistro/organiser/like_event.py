@@ -87,7 +87,8 @@ def _moved(url: str, ports_up: int) -> str:
     port = (parts.port or 443) + ports_up
     if not 0 < port <= MOST_PORT:
         raise ProblemError(
-            f"--ports-up makes of {url} the port {port}, which there is not; give another number"
+            f"--ports-up would give {url} the port {port}, which does not exist; give another "
+            "number"
         )
     host = parts.netloc.rpartition("@")[2]
     host = host[: -len(f":{parts.port}")] if parts.port is not None else host

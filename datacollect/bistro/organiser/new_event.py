@@ -110,8 +110,8 @@ def _organiser(tree: dict[str, Any]) -> str:
     key = tree.get("organiser")
     if not isinstance(key, str):
         raise ProblemError(
-            "organiser must be the public key of who signs tickets and amendments; `datacollect "
-            "keys new organiser.key` makes one"
+            "organiser must be the public key of the one who signs tickets and amendments; "
+            "`datacollect keys new organiser.key` makes one"
         )
     return key
 

@@ -66,7 +66,7 @@ class Person:
 
     @property
     def stem(self) -> str:
-        """What the person's files are called, before their ending."""
+        """Return what the person's files are called, before their ending."""
         return file_stem(self.name)
 
 
@@ -119,7 +119,7 @@ def read_people(path: str | PathLike[str]) -> list[Person]:
     if twice:
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
         raise ProblemError(
-            f"{name}: each person must stand there once, got {', '.join(twice[:5])}{more}; leave "
+            f"{name}: each person must be listed once, got {', '.join(twice[:5])}{more}; leave "
             "one of each out, or tell them apart, such as by a column email"
         )
     return [person for _, person in found.values()]

@@ -49,8 +49,8 @@ def sheet_html(event: Event, cards: Sequence[Card]) -> str:
     by_class = sorted(cards, key=lambda card: card.group)
     until = escape(event.clock_text(event.deadline_s))
     warning = (
-        "<strong>Each card is a password:</strong> who has it can hand in under that name. Give it "
-        "to that person alone, and shred what is left over."
+        "<strong>Each card is a password:</strong> anyone who has it can hand in under that name. "
+        "Give it to that person alone, and shred what is left over."
     )
     parts = [f"<h1>{escape(event.name)}</h1>", f"<p>To hand in until {until}. {warning}</p>"]
     for group, some in groupby(by_class, lambda card: card.group):

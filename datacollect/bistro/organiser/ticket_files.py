@@ -55,7 +55,7 @@ _REMEDY = "; move it elsewhere, or name another folder with -o"
 
 @dataclass(frozen=True)
 class TicketFiles:
-    """What was written: new tickets, those that were there already, and the list of all."""
+    """Files that were written: new tickets, those that were there already, and the list of all."""
 
     n_new: int
     n_kept: int
@@ -65,7 +65,7 @@ class TicketFiles:
 
 @dataclass(frozen=True)
 class Replaced:
-    """What replaces a lost ticket: a file; who has published that the lost one is revoked."""
+    """Replacement of a lost ticket: a file; who has published that the lost one is revoked."""
 
     file: str
     revocation: Extended
@@ -245,7 +245,8 @@ def read_ticket_list(path: Path) -> list[tuple[str, ...]]:
     if table.header != COLUMNS:
         raise ProblemError(
             f"{name}: must have the columns {', '.join(COLUMNS)} alone, got "
-            f"{shown(', '.join(table.header))}; move it elsewhere, for it is written anew"
+            f"{shown(', '.join(table.header))}; move it elsewhere, since this command writes it "
+            "again"
         )
     return [tuple(row) for _, row in table.rows()]
 

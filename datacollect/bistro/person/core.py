@@ -51,7 +51,7 @@ FINAL = (400, 403, 410, 413)
 
 @dataclass
 class _Asked:
-    """What is known of a service or an authority."""
+    """Facts known of a service or an authority."""
 
     name: str
     next_s: float = 0.0
@@ -127,7 +127,7 @@ class HandingIn:
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """Return how far it is."""
         if self.time_s is not None:
             return "proved"
         if self._holders:
@@ -136,7 +136,7 @@ class HandingIn:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether a service holds it, or a time is proved without any."""
+        """Return whether a service holds it, or a time is proved without any."""
         return self.time_s is not None or bool(self._holders)
 
     @property
@@ -173,7 +173,7 @@ class HandingIn:
 
     @property
     def is_settled(self) -> bool:
-        """Whether asking again could make the time no earlier that counts."""
+        """Return whether asking again could make the time no earlier that counts."""
         if self.time_s is None:
             return False
         keys = self.event.witness_keys
@@ -267,7 +267,7 @@ class HandingIn:
         if answer.status == 404:
             # It does not hold what it has acknowledged: its word in the receipt is evidence.
             self._holders.discard(i)
-            asked.failed(now_s, "it has acknowledged the entry, and does not hold it")
+            asked.failed(now_s, "it has acknowledged the entry, but does not hold it")
             self._turn_s = now_s
             return
         if answer.status != 200:

@@ -48,7 +48,7 @@ BY_LOG = "proved by the destination's log"
 # What supersedes may be superseded itself, and so on: no honest log says more of it.
 MOST_INSTEAD = 20
 # Exit code, and what a person can do about what the destination has refused for good.
-_AGAIN = "hand it in again, with another folder by -o, as long as there is time; else"
+_AGAIN = "hand it in again, with another folder (-o), as long as there is time; otherwise"
 ADVICE = {
     OTHER_CONTENT: (2, f"{_AGAIN} show the organiser your receipt and the file"),
     OTHER_TICKET: (2, f"{_AGAIN} show the organiser your receipt and your ticket"),
@@ -59,7 +59,7 @@ ADVICE = {
 
 
 class Standing(NamedTuple):
-    """How far a file is: the exit code that it makes, a sentence, what a person can do, if any."""
+    """Status of a file: the exit code that it makes, a sentence, what a person can do, if any."""
 
     exit_code: int
     text: str
@@ -68,7 +68,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Delivered:
-    """How far a file is.
+    """Progress of a file's delivery.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class Delivered:
     troubles : tuple of str
         What gave no help.
     instead : Verdict or None
-        The last one on what stands in its place; None: nothing does, or nothing is known of that.
+        The last one on what counts instead; None: nothing does, or nothing is known of that.
     strangers : bytes or None
-        The entry that stands in its place, and has not the mark of its ticket.
+        The entry that counts instead, and has not the mark of its ticket.
     """
 
     held: BistroReceipt | None = None
@@ -98,7 +98,7 @@ class Delivered:
 
     @property
     def standing(self) -> Standing:
-        """How far that is, in words."""
+        """Return how far that is, in words."""
         verdict, held = self.verdict, self.held
         if verdict is not None and verdict.word == SUPERSEDED:
             return self._superseded(verdict.why)
@@ -114,21 +114,21 @@ class Delivered:
         return Standing(0, f"{first}{held.bistro} holds it{anew}, by its own word")
 
     def _superseded(self, by: str) -> Standing:
-        """Say what stands in its place, and whether that counts: it does if it was collected.
+        """Say what counts instead, and whether that counts: it does if it was collected.
 
         It must be of the same ticket. Who has that alone can see it, besides the destination.
         """
         if self.strangers is not None:
             text = (
-                f"it does not count: {self.strangers.hex()} stands in its place, and has not the "
+                f"it does not count: {self.strangers.hex()} counts instead, but does not have the "
                 "mark of your ticket"
             )
             advice = "no file of yours has it: show the organiser your receipt, and say so"
             return Standing(1, text, advice)
         if self.instead is None or self.instead.word not in (COLLECTED, REFUSED):
-            text = f"it does not count: {by} stands in its place, on which nothing is proved"
+            text = f"it does not count: {by} counts instead, about which nothing is proved"
             return Standing(1, text, "run it again later; else show the organiser your receipts")
-        stands = f"{self.instead.entry.hex()} stands in its place"
+        stands = f"{self.instead.entry.hex()} counts instead"
         if self.instead.word == COLLECTED:
             return Standing(0, f"{stands}: {BY_LOG}")
         text = f"it does not count: {stands}, and was refused, for it {self.instead.why}: {BY_LOG}"
@@ -290,7 +290,7 @@ class Delivery:
         until_s = self._event.collect_until_s
         if time.time() >= until_s:
             until = self._event.clock_text(until_s)
-            troubles.append(f"it could be sent anew until {until}; show the organiser the receipt")
+            troubles.append(f"it could be sent again until {until}; show the organiser the receipt")
             return receipt
         was_sealed = item.is_sealed_anew
         if not was_sealed:
@@ -301,7 +301,7 @@ class Delivery:
             troubles.append(str(error))
             return receipt
         if was_sealed and is_new:
-            troubles.append(f"{document_name(item.anew)}: was damaged, and was sealed once more")
+            troubles.append(f"{document_name(item.anew)}: was damaged, and was sealed again")
         payload = Payload(made.sealed.n_bytes, made.sealed.sha256, sealed_anew=True, is_new=is_new)
         return self._pushed(item, item.anew, made, receipt, payload, troubles)
 

@@ -50,12 +50,12 @@ class Driver:
 
     @property
     def are_all_acknowledged(self) -> bool:
-        """Whether a service holds each so far, or a time is proved."""
+        """Return whether a service holds each so far, or a time is proved."""
         return all(core.is_acknowledged for core in self._cores)
 
     @property
     def are_all_settled(self) -> bool:
-        """Whether nothing is waited for."""
+        """Return whether nothing is waited for."""
         return all(core.is_settled for core in self._cores)
 
     def run(self, is_enough: Callable[[HandingIn], bool]) -> None:

@@ -69,32 +69,35 @@ class Item:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Return what messages call it."""
         return document_name(self.file or self.keep)
 
     @property
     def anew(self) -> Path:
-        """Where it stands sealed anew, where that was needed; no ``.keep``, which is handed in."""
+        """Return where it stands sealed anew, where that was needed.
+
+        No ``.keep``, which is handed in.
+        """
         return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
 
     @property
     def proof(self) -> Path:
-        """Where what shows which file it was is to stand."""
+        """Return where what shows which file it was is to stand."""
         return self.keep.with_name(self.keep.name.removesuffix(SUFFIX) + PROOF_SUFFIX)
 
     @property
     def is_kept(self) -> bool:
-        """Whether it was sealed by an earlier start."""
+        """Return whether it was sealed by an earlier start."""
         return os.path.exists(self.keep)  # noqa: PTH110 - what cannot be looked at is said later
 
     @property
     def has_proof(self) -> bool:
-        """Whether something stands where its proof is to stand."""
+        """Return whether something stands where its proof is to stand."""
         return os.path.lexists(self.proof)
 
     @property
     def damage(self) -> str:
-        """What is said where the ciphertext in the ``.keep`` is damaged."""
+        """Return what is said where the ciphertext in the ``.keep`` is damaged."""
         return (
             f"{document_name(self.keep)}: its ciphertext is damaged; it is sealed again "
             f"from {document_name(self.source)}"
@@ -102,12 +105,15 @@ class Item:
 
     @property
     def is_sealed_anew(self) -> bool:
-        """Whether that was done."""
+        """Return whether that was done."""
         return os.path.exists(self.anew)  # noqa: PTH110 - what cannot be looked at was not
 
     @property
     def source(self) -> Path:
-        """Where the file itself should be; there is none perhaps where the ``.keep`` was named."""
+        """Return where the file itself should be.
+
+        There is none perhaps where the ``.keep`` was named.
+        """
         return self.file or self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
 
     def save(self, receipt: Receipt) -> None:
@@ -175,7 +181,7 @@ def _item_or_refused(
 def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
     path = Path(given)
     if not os.fspath(given):
-        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
+        raise ProblemError("'': no file has an empty name; check what the shell made of it")
     with naming_unread(path):
         _require_file(path)
     # Who names a .keep goes on with it, also where the file has gone or changed.
@@ -198,8 +204,8 @@ def _require_short(item: Item) -> None:
     if n_bytes > most:
         room = most - len(RECEIPT_SUFFIX)
         raise ProblemError(
-            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, {room} may be: its "
-            f"receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
+            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, at most {room} are "
+            f"allowed: its receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
         )
 
 
@@ -210,7 +216,7 @@ def _require_file(path: Path) -> None:
     if not path.exists():
         raise ProblemError(f"{name}: no such file; check the path")
     if not path.is_file():
-        raise ProblemError(f"{name}: is no regular file; copy what it holds into one")
+        raise ProblemError(f"{name}: is not a regular file; copy its content into one")
 
 
 def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
@@ -268,14 +274,17 @@ def _alone(item: Item) -> Iterator[None]:
         number = os.open(item.keep, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if not _is_locked(number):
-            raise ProblemError(f"{item.name}: another process is handing it in; wait for its end")
+            raise ProblemError(f"{item.name}: another process is handing it in; wait until it ends")
         yield
     finally:
         os.close(number)
 
 
 def _is_locked(number: int) -> bool:
-    """Whether no other process has the lock of an open file; some file systems have no locks."""
+    """Return whether no other process has the lock of an open file.
+
+    Some file systems have no locks.
+    """
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -390,7 +399,7 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
         _require_source(item, kept)
     elif item.file is not None and not is_unchanged(item.file, kept):
         raise ProblemError(
-            f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
+            f"{item.name}: was changed since it was sealed as {name}; to continue with what was "
             f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
             "another folder with -o"
         )
@@ -465,7 +474,7 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
 
 
 def _is_for(made: Kept, kept: Kept) -> bool:
-    """Whether what was sealed anew opens the same commitment."""
+    """Return whether what was sealed anew opens the same commitment."""
     return (made.event, made.salt, made.inner, made.owner, made.sealed.content_p) == (
         kept.event,
         kept.salt,
@@ -476,7 +485,7 @@ def _is_for(made: Kept, kept: Kept) -> bool:
 
 
 def is_unchanged(file: Path, kept: Kept) -> bool:
-    """Whether a file holds what was sealed of it; it is read only where it looks changed."""
+    """Return whether a file holds what was sealed of it; it is read only where it looks changed."""
     with naming_unread(file), file.open("rb") as opened:
         if FileVersion.of(opened) == kept.version:
             return True

@@ -30,7 +30,7 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What has become of a question; `answer` None: there was none, `why` says it in words."""
+    """Outcome of a question; `answer` None: there was none, `why` says it in words."""
 
     now_s: float
     to: Question

@@ -41,7 +41,7 @@ NO_ROOM, CONFLICT, NOT_THERE, TOO_MANY = 507, 409, (404, 410), 429
 
 @dataclass(frozen=True)
 class Payload:
-    """What is pushed.
+    """Bytes that are pushed.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Pushing:
         return None
 
     def _is_held(self, word: BistroReceipt) -> bool:
-        """Whether a bistro's word is on the bytes that are pushed."""
+        """Return whether a bistro's word is on the bytes that are pushed."""
         payload = self._payload
         said = (word.size, word.sha256, word.sealed_anew)
         return said == (payload.n_bytes, payload.sha256, payload.sealed_anew)
@@ -184,7 +184,7 @@ class Pushing:
     def _put_off(self, step: Step, answer: Answer) -> None:
         again_s = answer.retry_after_s or 0.0
         if again_s > MOST_WAIT_S:
-            why = f"answers {answer.status}, and wants to be asked again in {again_s:.0f} s"
+            why = f"answers {answer.status}, and asks to try again in {again_s:.0f} s"
             self._given_up(step, why)
             return
         self._failed(step, f"answers {answer.status}")
@@ -221,7 +221,9 @@ class Pushing:
             self._failed(step, "has begun with another ciphertext", End(step.bistro, path))
             return
         if offset == self._payload.n_bytes:
-            self._failed(step, "has everything and signs nothing", Look(step.bistro, path))
+            self._failed(
+                step, "has received everything, but signs nothing", Look(step.bistro, path)
+            )
             return
         then = Send(step.bistro, path, offset)
         self._most = max(self._most, offset)

@@ -33,7 +33,7 @@ def save_proof(place: Path, kept: Kept, entry: bytes) -> None:
     Raises
     ------
     ProblemError
-        Something else stands in its place.
+        Something else counts instead.
     NotWrittenError
         It cannot be written.
     """
@@ -59,6 +59,6 @@ def what_it_shows(place: Path) -> str:
     """Say what showing a proof reveals."""
     return (
         f"{document_name(place)} shows, beside the receipt and the file, that this file is what "
-        "was handed in; whoever sees it can test guesses of what is in the file; until that is "
-        "collected it shows only that the file existed"
+        "was handed in; anyone who sees it can test guesses of what is in the file; until the "
+        "file is collected, it shows only that the file existed"
     )

@@ -53,7 +53,7 @@ BAD_INPUT_STATUSES, OVER_STATUS = (400, 403, 413), 410
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What has become of one file.
+    """Outcome of one file.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class HandedIn:
 
     @property
     def is_in_time(self) -> bool:
-        """Whether the receipt proves that it was handed in in time."""
+        """Return whether the receipt proves that it was handed in in time."""
         return self.outcome == "in time"
 
     @property
     def times_text(self) -> str:
-        """When it was handed in and counted, by the reader's clock and in UTC."""
+        """Return when it was handed in and counted, by the reader's clock and in UTC."""
         handed_in = "nowhere" if self.handed_in_s is None else f"at {both_clocks(self.handed_in_s)}"
         count = "not yet" if self.counted_s is None else f"at {both_clocks(self.counted_s)}"
         text = f"handed in {handed_in}, counted {count}"
@@ -156,7 +156,7 @@ class HandedIn:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What has become of all files; `amendments` names the file of what was changed, if any."""
+    """Outcome of all files; `amendments` names the file of what was changed, if any."""
 
     event: str
     files: tuple[HandedIn, ...]
@@ -209,7 +209,7 @@ def upload(
     into : path-like, optional
         Folder of what is kept; by default beside each file.
     commit_only : bool
-        End after the timestamp; send nothing.
+        Stop after the timestamp; send nothing.
     elsewhere : bool
         Send what a bistro holds to another one, too, unless it was collected: where the first has
         lost it. Not with `commit_only`.

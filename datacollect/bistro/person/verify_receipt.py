@@ -90,7 +90,7 @@ def verify_receipt(
 
 
 class _Given(NamedTuple):
-    """What a file is held against: where the receipt stands, what it says, and of which event."""
+    """Facts that a file is compared with: where the receipt is, what it says, and the event."""
 
     place: Path
     proof: Path | None
@@ -99,7 +99,7 @@ class _Given(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """What of a file is held against a receipt."""
+    """Parts of a file that are compared with a receipt."""
 
     sealed: Iterator[bytes] | None = None
     content: Content | ShownContent | None = None

@@ -138,17 +138,17 @@ class Accepting:
 
     @property
     def stored_bytes(self) -> int:
-        """What segments take that the destination still needs."""
+        """Return what segments take that the destination still needs."""
         return self._room.stored_bytes
 
     @property
     def released_bytes(self) -> int:
-        """What segments take that may go, and stays while there is room."""
+        """Return what segments take that may go, and stays while there is room."""
         return self._room.released_bytes
 
     @property
     def reserved_bytes(self) -> int:
-        """What unfinished uploads still may send."""
+        """Return what unfinished uploads still may send."""
         return self._room.reserved_bytes
 
     def free_bytes(self, disk_bytes: int) -> int:
@@ -157,7 +157,7 @@ class Accepting:
 
     @property
     def oldest_s(self) -> float | None:
-        """When the oldest segment that the destination still needs was closed."""
+        """Return when the oldest segment that the destination still needs was closed."""
         return self._room.oldest_s
 
     def amend(self, event: OfEvent) -> None:
@@ -169,7 +169,7 @@ class Accepting:
         return self._uploads[upload].wish.size
 
     def has_spoilt(self, upload: str) -> bool:
-        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        """Return whether some of the entry of an upload under way was sent wrong, or given up."""
         found = self._uploads.get(upload)
         return found is not None and found.wish.budget in self._spoilt_bytes
 
@@ -292,10 +292,14 @@ class Accepting:
         if upload is None:
             return [Refuse(event.request, 404, GONE)]
         if upload.is_whole:
-            return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
+            text = "it is complete, and the server has promised to keep it"
+            return [Refuse(event.request, 403, text)]
         said = give_up_statement(self._event.id, self._key, upload.id)
         if not is_by_key(said, event.signature, upload.wish.commitment.owner or b""):
-            text = f"{GIVE_UP_HEADER} must be the owner's of the entry: nobody else gives it up"
+            text = (
+                f"{GIVE_UP_HEADER} must be the signature of the entry's owner: nobody else can "
+                "give it up"
+            )
             return [Refuse(event.request, 403, text)]
         return [*self._forget(upload), Tell(event.request, copy(upload))]
 
@@ -319,7 +323,7 @@ class Accepting:
             text = f"the upload has {upload.wish.size} bytes, and this would be more"
             return [*done, Refuse(event.request, 413, text)]
         if upload.n_pieces >= _most_pieces(upload.wish.size):
-            text = "it came in too many small pieces; give it up, and send larger ones"
+            text = "it arrived in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
         stop = upload.offset + event.n_bytes
         before = dict(upload.segments)
@@ -338,7 +342,9 @@ class Accepting:
         n_bytes = upload.offset + event.n_bytes
         if n_bytes > self._claims[upload.id] and not self._grow(upload, n_bytes):
             self._release(upload)
-            text = "there is no more room here; what has come waits, continue later or elsewhere"
+            text = (
+                "there is no more room here; what has arrived is kept, continue later or elsewhere"
+            )
             return [Refuse(event.request, NO_ROOM, text)]
         done += self._make_room(None)
         done += self._open_for(event.n_bytes, event.now_s)
@@ -393,7 +399,7 @@ class Accepting:
             self._claim(upload, self._claims[upload.id] - (upload.offset - start))
             self._move(upload, start)
             if self._is_spoilt(upload.wish):
-                text = "too much of this came with wrong checksums; no more of it is accepted"
+                text = "too much of this arrived with wrong checksums; no more of it is accepted"
                 return [*self._forget(upload), Refuse(event.request, 403, text)]
             text = "Upload-Checksum is not that of the bytes that came; send them again"
             return [Unlink(upload.id, start), Keep(upload), Refuse(event.request, CHECKSUM, text)]
@@ -476,9 +482,9 @@ class Accepting:
         """
         # A clock that was far ahead, here and there, must not keep all later words out.
         if time_s < min(self._told_s, now_s + AHEAD_S):
-            return f"the last word was of {self._told_s} s, this is of {time_s} s: it is older"
+            return f"the last statement was of {self._told_s} s, this is of {time_s} s: it is older"
         if time_s > now_s + AHEAD_S:
-            return f"this word is of {time_s} s, and by the clock here it is {now_s:.0f} s"
+            return f"this statement is of {time_s} s, but the clock here says {now_s:.0f} s"
         return ""
 
     def _carry(self, now_s: float, disk_bytes: int | None) -> list[Action]:

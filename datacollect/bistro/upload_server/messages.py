@@ -51,18 +51,18 @@ class Upload:
 
     @property
     def key(self) -> tuple[bytes, bool]:
-        """What there is one upload of."""
+        """Return what there is one upload of."""
         return self.wish.commitment.entry, self.wish.sealed_anew
 
     @property
     def is_whole(self) -> bool:
-        """Whether it counts."""
+        """Return whether it counts."""
         return self.sha256 is not None
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a bistro starts with.
+    """State that a bistro starts with.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Kept:
 
 
 class Known(Protocol):
-    """What is on the disk of uploads that are whole."""
+    """Whole uploads that are on the disk."""
 
     def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:
         """Return the upload of an entry."""

@@ -135,8 +135,8 @@ class Bistro:
         if own is None:
             raise ProblemError(
                 f"accept: {event_file} must name a bistro with the key {self._key.public}, that of "
-                "receipt_key, and neither it nor an amendment does; take the key whose public half "
-                "the organiser has been given"
+                "receipt_key, and neither it nor an amendment does; use the key whose public half "
+                "the organiser has"
             )
         return own
 
@@ -287,7 +287,7 @@ class Bistro:
         return answer
 
     def has_spoilt(self, upload: str) -> bool:
-        """Whether some of the entry of an upload under way was sent wrong, or given up."""
+        """Return whether some of the entry of an upload under way was sent wrong, or given up."""
         with self._lock:
             return self._core is not None and self._core.has_spoilt(upload)
 
@@ -419,7 +419,7 @@ class Bistro:
         request = self.enter(exchange)
         try:
             if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
-                raise RefusedError("a note is to be sent by POST", 405)
+                raise RefusedError("send a note by POST", 405)
             self.limits.count_address(exchange.address, time.monotonic())
             # Anybody may promise a note, and send a byte of it now and then.
             exchange.hold_place(False)

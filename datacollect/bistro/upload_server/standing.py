@@ -95,4 +95,4 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
                 raise ProblemError(f"{key} must be below {TIME_STOP}, got {facts[key]:g}")
         return facts
     except ProblemError as error:
-        raise TransferError(f"answers not as a bistro does: {error}") from None
+        raise TransferError(f"does not answer as a bistro does: {error}") from None

@@ -20,7 +20,7 @@ KEEP_S = 7 * 86_400.0
 
 ACCEPT = Table(
     "the table accept",
-    "Sealed uploads that this agent takes for an event, as a bistro.",
+    "Sealed uploads that this agent accepts for an event, as a bistro.",
     (
         Field("event", Text(), "The event's file, which names this bistro.", required=True),
         Field(
@@ -54,7 +54,7 @@ ACCEPT = Table(
 
 @dataclass(frozen=True)
 class AcceptConfig:
-    """What uploads an agent takes; see ``ACCEPT``. All paths resolved."""
+    """Uploads that an agent accepts; see ``ACCEPT``. All paths resolved."""
 
     event: Path
     folder: Path

@@ -96,7 +96,7 @@ Decision: TypeAlias = Cosigned | Refused
 
 
 class WitnessCore:
-    """What a witness has signed, and what it may sign next.
+    """State machine of a witness: what it has signed, and what it may sign next.
 
     Parameters
     ----------

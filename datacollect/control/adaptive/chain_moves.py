@@ -86,7 +86,7 @@ def _receivers(market: Market, views: Sequence[HostView]) -> list[_Way]:
 
 
 def _is_worth_trying(market: Market, view: HostView, gateway: HostView) -> bool:
-    """Whether a chain is one link longer than its gateway's, and adds to what its host sends."""
+    """Say whether a chain is one link longer than its gateway's, and adds to what is sent."""
     is_there = (view.host, gateway.host) in market.next_hops.links
     return len(gateway.link) == 2 and is_there and adds(view, gateway, market.rates)
 

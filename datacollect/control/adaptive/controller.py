@@ -191,7 +191,7 @@ class AdaptiveController(Controller):
 
     @property
     def forecast(self) -> EndForecast | None:
-        """When all will be there, as it looked at the last tick; None before there was one."""
+        """Say when all will be there, as it looked at the last tick; None before there was one."""
         return self._outlook.forecast
 
     def start(self) -> list[Decision]:

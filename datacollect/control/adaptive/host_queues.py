@@ -123,7 +123,7 @@ class HostQueues(dict[str, HostQueue]):
         self[host] = HostQueue(self._piece_bytes, partial(self._note, host))
 
     def any_left(self, hosts: Collection[str], besides: str = "") -> bool:
-        """Whether anything lies at some hosts, one of them left out."""
+        """Return whether anything lies at some hosts, one of them left out."""
         return any(host != besides and host in hosts for host in self._laden)
 
     def _note(self, host: str, is_laden: bool) -> None:

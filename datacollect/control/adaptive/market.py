@@ -80,12 +80,12 @@ class HostView:
 
     @property
     def total_bytes_per_s(self) -> float:
-        """What it sends towards the destination in all."""
+        """Return what it sends towards the destination in all."""
         return self.connections * self.rate_bytes_per_s + self.chained_bytes_per_s
 
     @property
     def remaining_s(self) -> float:
-        """When its work is done."""
+        """Return when its work is done."""
         if self.work_bytes <= 0:
             return 0.0
         total = self.total_bytes_per_s + self.feeding_bytes_per_s
@@ -247,15 +247,15 @@ class Market:
         return self.queues[host].n_bytes + self.pulls.coming_bytes[host]
 
     def has_work(self) -> bool:
-        """Whether anything is left to send, or in flight."""
+        """Return whether anything is left to send, or in flight."""
         return self.has_work_elsewhere("") or any(p.waiting for p in self.pulls.known.values())
 
     def has_work_elsewhere(self, host: str) -> bool:
-        """Whether other hosts have something to send."""
+        """Return whether other hosts have something to send."""
         return self.queues.any_left(self.next_hops.hosts, besides=host)
 
     def is_fed(self, host: str) -> bool:
-        """Whether more is in flight to a host, or will be."""
+        """Return whether more is in flight to a host, or will be."""
         return (
             self.pulls.coming_bytes[host] > 0
             or bool(self.pulls.into(host))
@@ -263,11 +263,11 @@ class Market:
         )
 
     def feeds(self, link: Link) -> bool:
-        """Whether a link leads to a gateway, where data wait."""
+        """Return whether a link leads to a gateway, where data wait."""
         return self.next_hops.is_detour(link) and link[-1] != self.destination
 
     def may_take(self, link: Link) -> bool:
-        """Whether a link's end has room for one piece more, and use for it."""
+        """Return whether a link's end has room for one piece more, and use for it."""
         host = link[-1]
         if host == self.destination:
             return True
@@ -286,7 +286,7 @@ class Market:
 
     @property
     def most(self) -> int:
-        """How many connections there may be now."""
+        """Return how many connections there may be now."""
         return self.connections if self._impact is None else self._impact.most
 
     @property
@@ -301,7 +301,7 @@ class Market:
         return self._impact.too_many(self.pulls.active, self.rates)
 
     def may_open(self, link: Link) -> bool:
-        """Whether a connection may be asked for."""
+        """Return whether a connection may be asked for."""
         return self.next_hops.may_open(link, self.now_s)
 
     def next_link(self, free: int) -> Link | None:

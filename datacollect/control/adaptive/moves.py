@@ -74,7 +74,7 @@ def is_worth_detour(
     destination: str,
     times: float = FASTER_OVER_GATEWAY,
 ) -> bool:
-    """Whether a host's data get on over a gateway, by links that are not its own bottleneck.
+    """Return whether a host's data get on over a gateway, by links that are not its own bottleneck.
 
     Either the gateway is near, and what it is given is not held up before; or both hops are so
     many times faster than the direct link that they cannot share what makes that slow.
@@ -88,7 +88,10 @@ def is_worth_detour(
 
 
 def adds(view: HostView, gateway: HostView, rates: LinkRates) -> bool:
-    """Whether a gateway adds to what a host sends: as a detour, or where its own link is full."""
+    """Return whether a gateway adds to what a host sends.
+
+    As a detour, or where its own link is full.
+    """
     times = FASTER_OVER_IDLE if gateway.only_relays else FASTER_OVER_GATEWAY
     if is_worth_detour(rates, view.host, gateway.host, gateway.link[-1], times):
         return True

@@ -112,11 +112,11 @@ class NextHops:
         return link
 
     def is_detour(self, link: Link) -> bool:
-        """Whether a link is not its host's towards the destination."""
+        """Return whether a link is not its host's towards the destination."""
         return self._next.get(link[0]) != link[1]
 
     def may_open(self, link: Link, time_s: float) -> bool:
-        """Whether a connection may be asked for."""
+        """Return whether a connection may be asked for."""
         is_there = all(hop in self.links for hop in pairwise(link)) and not self.lost & set(link)
         return (
             is_there and link not in self._given_up and self._rests_until_s.get(link, 0.0) <= time_s

@@ -137,7 +137,7 @@ class Pulls:
 
     @property
     def any_draining(self) -> bool:
-        """Whether some are about to close."""
+        """Return whether some are about to close."""
         return bool(self._draining)
 
     def observe(self, time_s: float) -> None:

@@ -75,7 +75,7 @@ class Chain:
 
     @property
     def source(self) -> str:
-        """Whose data come over it."""
+        """Return whose data come over it."""
         return self.route.hosts[0]
 
 

@@ -274,7 +274,7 @@ class ReplanningController(Controller):
         return self._replan(time_s, links, on_time=True)
 
     def _has_work(self) -> bool:
-        """Whether anything is in flight, or can be."""
+        """Return whether anything is in flight, or can be."""
         return (
             bool(self._unreleased or self._stranded)
             or any(window.in_flight for window in self._windows.values())

@@ -136,7 +136,7 @@ class WholeRanges:
         }
 
     def is_whole(self, row: int) -> bool:
-        """Whether all of a row is at its sender."""
+        """Return whether all of a row is at its sender."""
         return self._missing_bytes[row] == 0
 
     def arrived(self, route_hop: RouteHop, offset_bytes: int, n_bytes: int) -> list[int]:

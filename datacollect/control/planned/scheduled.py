@@ -86,10 +86,10 @@ class _ScheduleController(Controller):
 
     @abstractmethod
     def _is_due(self, row: int) -> bool:
-        """Whether a row may be sent by now."""
+        """Return whether a row may be sent by now."""
 
     def _waits_for_whole(self, row: int) -> bool:
-        """Whether a row has to wait until it is entirely at its relay."""
+        """Return whether a row has to wait until it is entirely at its relay."""
         return self._whole is not None and not self._whole.is_whole(row)
 
     def _open(self, row: int) -> list[Decision]:
@@ -287,7 +287,7 @@ def _agenda(
     open_row: Callable[[int], list[Decision]],
     start_row: Callable[[int], list[Decision]],
 ) -> list[tuple[float, Callable[[int], list[Decision]], int]]:
-    """When to do what to which row: openings ahead of the first use of lanes, and starts."""
+    """Return when to do what to which row: openings ahead of the first use of lanes, and starts."""
     first_use_s: dict[Lane, float] = {}
     agenda: list[tuple[float, Callable[[int], list[Decision]], int]] = []
     for number, row in enumerate(rows):  # in order of start

@@ -131,22 +131,22 @@ class FeedRun:
 
     @property
     def counts(self) -> FeedCounts:
-        """What has become of its messages so far."""
+        """Return what has become of its messages so far."""
         return FeedCounts() if self._out is None else self._out.counts
 
     @property
     def delays(self) -> Delays:
-        """How late they came so far."""
+        """Return how late they came so far."""
         return Delays() if self._out is None else self._out.delays
 
     @property
     def is_ended(self) -> bool:
-        """Whether the receiver has it to its end."""
+        """Return whether the receiver has it to its end."""
         return self._out is not None and self._out.report is not None
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has ended, and nothing is missing."""
+        """Return whether it has ended, and nothing is missing."""
         return self.is_ended and self.counts.is_whole
 
     def to_dict(self) -> dict[str, Any]:

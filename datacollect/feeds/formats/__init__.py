@@ -1,1 +1,1 @@
-"""What feeds are described by, and what passes between their ends."""
+"""Formats of feeds: their files, and what passes between their ends."""

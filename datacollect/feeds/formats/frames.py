@@ -1,4 +1,4 @@
-r"""What passes between the ends of a feed, over a tunnel to the service ``feed`` of an agent.
+r"""Frames between the ends of a feed, over a tunnel to the service ``feed`` of an agent.
 
 The sender begins with a line of JSON, `hello`; the receiver answers by one, `welcome`, or says why
 not. Then the sender sends frames: a head of `HEAD` and as many bytes as that says.
@@ -53,7 +53,7 @@ class FrameError(TransferError):
 
 @dataclass(frozen=True)
 class Hello:
-    """Which feed comes.
+    """Greeting of a sender: which feed comes.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def hello_of(line: bytes) -> Hello:
 
 @dataclass(frozen=True)
 class Welcome:
-    """Where the receiver is.
+    """Answer of a receiver: where it is.
 
     Attributes
     ----------

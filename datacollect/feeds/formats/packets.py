@@ -22,7 +22,7 @@ MOST_MESSAGE_BYTES = LONGEST_BYTES - MOST_IP_BYTES - HEAD.size
 
 
 class Heads(NamedTuple):
-    """What lies before the messages of packets that came together, each a value for each packet.
+    """Heads of messages whose packets came together, each a value for each packet.
 
     Attributes
     ----------

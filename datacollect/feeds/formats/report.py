@@ -27,7 +27,7 @@ QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
 @dataclass
 class FeedCounts:
-    """What has become of the messages of a feed so far.
+    """Counts of a feed's messages so far.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class FeedCounts:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is missing.
+        """Return whether nothing is missing.
 
         >>> FeedCounts(made=2, received=1, lost=1).is_whole
         False
@@ -228,7 +228,7 @@ def _end_s(number: int) -> float:
 
 @dataclass
 class FeedReport:
-    """What a receiver writes down of a feed, beside its file: ``NAME.json``.
+    """Report that a receiver writes of a feed, beside its file: ``NAME.json``.
 
     Attributes
     ----------

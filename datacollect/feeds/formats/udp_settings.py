@@ -80,7 +80,7 @@ UDP_TABLE = Table(
 
 @dataclass(frozen=True)
 class UdpSettings:
-    """How a feed goes by UDP; see ``UDP_TABLE``.
+    """Settings of a feed by UDP; see ``UDP_TABLE``.
 
     Attributes
     ----------

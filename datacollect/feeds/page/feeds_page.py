@@ -1,4 +1,4 @@
-"""What the page of feeds shows, and what is new on it."""
+"""Page of feeds: what it shows, and what is new on it."""
 
 from __future__ import annotations
 

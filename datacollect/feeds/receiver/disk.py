@@ -21,7 +21,7 @@ class Disk(Protocol):
     """Files of one folder, by name. All methods raise OSError."""
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
 
     def size(self, name: str) -> int | None:
         """Return how many bytes a file has; None: there is none."""
@@ -53,7 +53,7 @@ class Folder:
         self._open: dict[str, int] = {}
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file, whatever it is."""
+        """Return whether there is such a file, whatever it is."""
         return os.path.lexists(self._path / name)
 
     def size(self, name: str) -> int | None:

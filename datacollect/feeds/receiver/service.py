@@ -118,7 +118,7 @@ class FeedService:
             if self._room_bytes < n_bytes or self._room_bytes <= 0:
                 raise StoreError(
                     f"the {format_bytes(self.feed.most_bytes)} that `bytes` of [feed] allows are "
-                    "used up; have feeds moved away there, or that raised"
+                    "used up; have feeds moved away there, or the limit raised"
                 )
             self._room_bytes -= n_bytes
 
@@ -139,7 +139,7 @@ class FeedService:
             # Its sender has noticed before this host that it has ended.
             other.cut()
             if not other.has_left.wait(max(until_s - time.monotonic(), 0)):
-                raise StoreError(f"the connection before of the feed {hello.name} does not end")
+                raise StoreError(f"the previous connection of the feed {hello.name} does not end")
 
     def leave(self, session: FeedSession) -> None:
         """Take the name of its feed from a session that had it."""
@@ -177,7 +177,7 @@ class FeedSession:
         self._failure: Exception | None = None
 
     def is_of(self, hello: Hello, user: str) -> bool:
-        """Whether it takes this very feed."""
+        """Return whether it takes this very feed."""
         mine = self._hello
         return mine is not None and (mine.stream, self.user) == (hello.stream, user)
 

@@ -85,7 +85,7 @@ def _configured(values: dict[str, Any], places: AgentPlaces) -> FeedConfig:
     if not folder.is_dir():
         raise wrong(
             "feed.folder",
-            "must be a folder that is there",
+            "must be an existing folder",
             values["folder"],
             "make it, or correct the path",
         )

@@ -45,7 +45,7 @@ class Taking(Keeping):
 
     @property
     def has_news(self) -> bool:
-        """Whether something has come that is not on the disk yet."""
+        """Return whether something has come that is not on the disk yet."""
         is_over = self.is_whole or self._is_broken
         return not is_over and self._core.report.next > self._written
 

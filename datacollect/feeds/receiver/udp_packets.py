@@ -34,7 +34,7 @@ MOST_TOGETHER, REST_S = 64, 0.001
 
 
 class _ToWrite(NamedTuple):
-    """What was read together, and where it goes."""
+    """Packets that were read together, and where they go."""
 
     buffer: bytearray
     n_bytes: int

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UdpLimits:
-    """What an agent's file says of feeds by UDP.
+    """Limits of an agent's file on feeds by UDP.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class UdpTaking(Keeping):
 
     @property
     def has_news(self) -> bool:
-        """Whether something is decided that is not on the disk yet."""
+        """Return whether something is decided that is not on the disk yet."""
         core = self._core
         return not self.is_whole and core is not None and core.receiving.decided > self._written
 

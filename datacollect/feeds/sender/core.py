@@ -239,7 +239,7 @@ class SenderCore:
 
     @property
     def has_something(self) -> bool:
-        """Whether something is to be sent."""
+        """Return whether something is to be sent."""
         return self._next < self._stop_before or (self.is_ended and not self._is_end_sent)
 
     @property

@@ -1,4 +1,4 @@
-"""What a receiver says of a feed at its end, judged by what its sender knows."""
+"""Check of a receiver's report at the end of a feed, by what its sender knows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def require_end(there: FeedCounts, here: FeedCounts, *, is_ended: bool, receiver
     if not is_ended or (there.made, there.made_bytes) != (here.made, here.made_bytes):
         raise ProblemError(
             f"{receiver}: has ended this feed after {there.made} messages, where {here.made} were "
-            f"made{'' if is_ended else ' so far'}; look into its files, and begin another feed"
+            f"made{'' if is_ended else ' so far'}; check its files, and begin another feed"
         )
     if (
         there.received + there.lost != there.made
@@ -45,6 +45,6 @@ def require_end(there: FeedCounts, here: FeedCounts, *, is_ended: bool, receiver
         raise ProblemError(
             f"{receiver}: says that {there.received} messages of {there.made} came and "
             f"{there.lost} are missing, where {here.lost} "
-            f"{'was' if here.lost == 1 else 'were'} not sent; its report is not to be believed, "
-            "look into its files"
+            f"{'was' if here.lost == 1 else 'were'} not sent; its report cannot be trusted, check "
+            "its files"
         )

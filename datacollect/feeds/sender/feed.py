@@ -145,7 +145,7 @@ class Feed:
 
     @property
     def counts(self) -> FeedCounts:
-        """What has become of its messages, as far as is known here.
+        """Return what has become of its messages, as far as is known here.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class Feed:
 
     @property
     def delays(self) -> Delays:
-        """How long after it was made each message was there, as far as the receiver has told.
+        """Say how long after it was made each message was there, as far as the receiver has told.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class Feed:
 
     @property
     def clock(self) -> str:
-        """How `delays` are measured; "": nothing has been told yet.
+        """Return how `delays` are measured; "": nothing has been told yet.
 
         Returns
         -------
@@ -503,4 +503,4 @@ def _whole(tree: dict[str, Any], name: str) -> int:
 
 
 def _unheard(_: object) -> None:
-    """Where nobody wants to know."""
+    """Ignore a report that nobody wants."""

@@ -101,7 +101,7 @@ class Link:
 
     @property
     def can_take_more(self) -> bool:
-        """Whether all that was to be sent has left."""
+        """Return whether all that was to be sent has left."""
         return not self._sealed
 
     def send(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Where a feed's bytes come from: a pipe or device as it gives them, a file at the feed's rate."""
+"""Source of a feed's bytes: a pipe or device as it gives them, a file at the feed's rate."""
 
 from __future__ import annotations
 

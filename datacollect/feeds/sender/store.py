@@ -1,4 +1,4 @@
-"""What a sender keeps until the receiver has written it: here in memory, else see `spill`."""
+"""Store of what the receiver has not written yet: here in memory, else see `spill`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Message(NamedTuple):
 
 @dataclass
 class Begun:
-    """What is kept of a feed that goes on, or begins.
+    """Facts kept of a feed that continues, or begins.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Begun:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was made yet."""
+        """Return whether nothing was made yet."""
         return not (self.made or self.tail or self.is_ended)
 
 

@@ -213,7 +213,7 @@ class UdpFeed:
 
     @property
     def alarm(self) -> str | None:
-        """Why the guard has fired: what is made is dropped soon, unless that passes; else None.
+        """Say why the guard has fired: what is made is dropped soon, unless that passes; else None.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class UdpFeed:
 
     @property
     def clock(self) -> str:
-        """How `delays` are measured; "": nothing has been told yet.
+        """Return how `delays` are measured; "": nothing has been told yet.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class UdpFeed:
 
     @property
     def counts(self) -> FeedCounts:
-        """What has become of messages so far, as far as it is known here.
+        """Return what has become of messages so far, as far as it is known here.
 
         Returns
         -------
@@ -248,7 +248,7 @@ class UdpFeed:
 
     @property
     def delays(self) -> Delays:
-        """How late messages came so far.
+        """Return how late messages came so far.
 
         Returns
         -------
@@ -258,7 +258,7 @@ class UdpFeed:
 
     @property
     def not_sent(self) -> dict[str, int]:
-        """What was made and not sent, by why.
+        """Return what was made and not sent, by why.
 
         Returns
         -------

@@ -26,7 +26,7 @@ class DropSet(Protocol):
     """Says of one message after the other, from number 0 on, whether it is left out."""
 
     def drops(self) -> bool:
-        """Whether the next one is."""
+        """Return whether the next one is."""
 
 
 @dataclass

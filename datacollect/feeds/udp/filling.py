@@ -1,4 +1,4 @@
-"""What stands in a file in place of what is missing."""
+"""Filling that replaces what is missing in a file."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _EARLY_S = 0.02
 
 
 class Reason(Enum):
-    """Why the guard has fired."""
+    """Reason why the guard has fired."""
 
     PATH = "path"
     HOST = "host"
@@ -40,7 +40,7 @@ class Reason(Enum):
 
 
 class Phase(Enum):
-    """What is done with input."""
+    """Phase of the guard: what is done with input."""
 
     WELL = "well"
     WARNED = "warned"
@@ -50,7 +50,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class GuardLimits:
-    """What a path may lose.
+    """Limits on what a path may lose.
 
     Attributes
     ----------
@@ -194,12 +194,12 @@ class Guard:
     def _found(self, now_s: float) -> tuple[Reason, str] | None:
         if now_s - self._heard_s > SILENT_S:
             return Reason.SILENT, (
-                f"the receiver has not reported for {SILENT_S:g} s; look whether its agent runs "
-                "and the path holds"
+                f"the receiver has not reported for {SILENT_S:g} s; check that its agent runs "
+                "and that the path works"
             )
         if self._n_sent > self._seen[-1].n_packets and now_s - self._moved_s > SILENT_S:
             return Reason.LOST, (
-                f"nothing that was sent for {SILENT_S:g} s has arrived; look whether the path holds"
+                f"nothing that was sent for {SILENT_S:g} s has arrived; check that the path works"
             )
         for window_s in WINDOWS_S:
             seen = self._since(now_s - window_s)
@@ -232,7 +232,7 @@ class Guard:
         return self.alarm is not None and now_s < self.alarm.at_s + self._limits.grace_s
 
     def _was_transient(self, now_s: float) -> bool:
-        """Whether the later half of the grace was as it should be."""
+        """Return whether the later half of the grace was as it should be."""
         half_s = self._limits.grace_s / 2
         seen = self._since(now_s - half_s)
         all_arrived = self._n_sent <= self._seen[-1].n_packets
@@ -244,7 +244,7 @@ class Guard:
 
 
 def is_chance(n_events: int, expected: float) -> bool:
-    """Whether so many events, or more, may come by chance where so many are expected.
+    """Return whether so many events, or more, may come by chance where so many are expected.
 
     By Chernoff's bound of the Poisson distribution, P(X >= k) <= exp(k - m - k ln(k / m)), which
     never says too little.

@@ -1,4 +1,4 @@
-"""When packets may leave: as they are made, in quanta, and what is late at little more than that.
+"""Pacing of packets: as they are made, in quanta, and what is late at little more than that.
 
 A quantum is sent by one call. Longer ones are bursts that queues on the way lose parts of. A sender
 that was kept from its processor would catch up by the clock with thousands of packets at once.
@@ -53,5 +53,5 @@ class Pacing:
 
     @property
     def wait_s(self) -> float:
-        """How long until the next may leave."""
+        """Return how long until the next may leave."""
         return max(1.0 - self._level, 0.0) / self._per_s

@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class UdpTerms:
-    """What both ends agree on.
+    """Terms on which both ends agree.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Receiving:
 
     @property
     def decided(self) -> int:
-        """What became of all messages below this one is decided."""
+        """Return what became of all messages below this one is decided."""
         return self._messages.base
 
     @property
@@ -167,7 +167,7 @@ class Receiving:
         return _joined(found)
 
     def _may_be_last(self, message: int, short_bytes: int) -> bool:
-        """Whether a message that is shorter may be the last: nothing comes after it."""
+        """Return whether a message that is shorter may be the last: nothing comes after it."""
         if self._last is None and message >= self._messages.next:
             self._last, self.last_bytes = message, short_bytes
         return (message, short_bytes) == (self._last, self.last_bytes)

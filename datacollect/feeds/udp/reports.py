@@ -1,4 +1,4 @@
-"""What a receiver reports ten times a second, and whether that can be so."""
+"""Reports of a receiver, ten times a second, and whether they can be so."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ReceiverReport:
         return cls(**tree)
 
     def can_follow(self, before: ReceiverReport | None, n_sent: int) -> bool:
-        """Whether it is newer than another, and what both say is possible.
+        """Return whether it is newer than another, and what both say is possible.
 
         Of reordered packets some are missing for a while, so that losses may become fewer.
         """

@@ -20,7 +20,7 @@ class Run(NamedTuple):
 
 
 class Ring:
-    """Which numbers have come.
+    """Ring of the numbers that have come.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Ring:
             self._come[: n - to_end] = bytes([come]) * (n - to_end)
 
     def _is_missing(self, number: int) -> bool:
-        """Whether a number from the one before the base on, below the newest, has not come."""
+        """Say whether a number from the one before the base on, below the newest, has not come."""
         if number < self.base:
             return number + 1 == self._hole_stop
         return not self._come[number % self._size]

@@ -34,7 +34,7 @@ class Waiting(NamedTuple):
 
 @dataclass
 class NotSent:
-    """What was made and not sent, by why.
+    """Messages that were made and not sent, by why.
 
     Attributes
     ----------
@@ -116,13 +116,13 @@ class Sending:
 
     @property
     def alarm(self) -> str | None:
-        """Why the guard has fired; None where all is well."""
+        """Return why the guard has fired; None where all is well."""
         alarm = self._guard.alarm
         return None if alarm is None else alarm.text
 
     @property
     def have_arrived(self) -> bool:
-        """Whether all that was sent over this connection has arrived, or was overtaken."""
+        """Return whether all that was sent over this connection has arrived, or was overtaken."""
         report = self._report
         return self.n_sent == self._n_before or (
             report is not None and report.n_packets >= self.n_sent - self._n_before
@@ -219,7 +219,7 @@ class Sending:
 
     @property
     def wait_s(self) -> float:
-        """How long until more may leave, where more waits."""
+        """Return how long until more may leave, where more waits."""
         return self._pacing.wait_s
 
     def report(self, now_s: float, report: ReceiverReport | None) -> None:

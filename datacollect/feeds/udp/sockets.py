@@ -23,7 +23,7 @@ PRIORITY = 5
 
 
 class Together(NamedTuple):
-    """What one call has received.
+    """Packets that one call has received.
 
     Attributes
     ----------

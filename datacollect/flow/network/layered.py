@@ -95,7 +95,7 @@ class LayeredNetwork:
         return int(self.node_host.max()) + 1
 
     def is_apart(self, node: int) -> bool:
-        """Whether own data wait at a node besides the hosts' own."""
+        """Return whether own data wait at a node besides the hosts' own."""
         return node >= self.n_hosts * self.n_pieces
 
     @cached_property
@@ -110,7 +110,7 @@ class LayeredNetwork:
 
     @cached_property
     def entries(self) -> Entries:
-        """Where parcels enter, in the order of pools."""
+        """Return where parcels enter, in the order of pools."""
         rows = [(p.node, p.host, parcel.source) for p in self.pools for parcel in p.parcels]
         return Entries(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
 
@@ -120,7 +120,7 @@ class LayeredNetwork:
         return np.flatnonzero(np.isinf(self.rate_bytes_per_s))
 
     def capacity_bytes(self, lengths_s: FloatArray, arcs: IntArray | None = None) -> FloatArray:
-        """What each arc, or each of `arcs`, carries when the pieces last this long."""
+        """Return what each arc, or each of `arcs`, carries when the pieces last this long."""
         if arcs is not None:
             rate, room = self.rate_bytes_per_s[arcs], self.room_bytes[arcs]
             limited = np.isfinite(rate)
@@ -149,7 +149,7 @@ def n_changes(starts_s: FloatArray, end_s: float) -> int:
 
 
 def full_lengths_s(starts_s: FloatArray, guard_s: float) -> FloatArray:
-    """How long data move in each piece that another follows: until `guard_s` before that.
+    """Return how long data move in each piece that another follows: until `guard_s` before that.
 
     Where pipelines drain, each hop begins and ends when floats can say it: as much earlier.
     """
@@ -158,7 +158,7 @@ def full_lengths_s(starts_s: FloatArray, guard_s: float) -> FloatArray:
 
 
 def lengths_until_s(starts_s: FloatArray, guard_s: float, end_s: float) -> FloatArray:
-    """How long data move in each piece that begins before `end_s`, when the last one ends.
+    """Return how long data move in each piece that begins before `end_s`, when the last one ends.
 
     >>> lengths_until_s(np.array([0.0, 3.0, 5.0]), guard_s=0.5, end_s=4.0)
     array([2.5, 1. ])

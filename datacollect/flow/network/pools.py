@@ -34,12 +34,12 @@ class Pool:
 
     @property
     def is_own(self) -> bool:
-        """Whether the host's own backlog is part of it."""
+        """Return whether the host's own backlog is part of it."""
         return any(parcel.source == self.host for parcel in self.parcels)
 
     @property
     def release_s(self) -> float:
-        """When its data may leave."""
+        """Return when its data may leave."""
         return self.parcels[0].release_s
 
 

@@ -80,7 +80,7 @@ class Expansion(Protocol):
 
     @property
     def head(self) -> IntArray:
-        """Where each arc ends."""
+        """Return where each arc ends."""
 
     @property
     def link(self) -> IntArray:
@@ -166,7 +166,7 @@ def path_costs(
 
 
 def _product(most: Callable[[str, int], int], later: Sequence[str]) -> int:
-    """How many units of the last wish one unit of the first outweighs."""
+    """Return how many units of the last wish one unit of the first outweighs."""
     return math.prod(most(wish, LATER_STEPS) + 1 for wish in later)
 
 

@@ -78,7 +78,7 @@ class Quickest:
 
     @property
     def passes_on_at_once(self) -> bool:
-        """Whether all flows this fast surely pass some data on in the piece that they arrived in.
+        """Say whether all flows this fast surely pass data on in the piece that they arrived in.
 
         Such flows fill every arc across the binding cut. What leaves a host without data in the
         first piece of time arrived there in that piece.
@@ -291,7 +291,7 @@ def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
 def _length_through(
     scaled: ScaledFlow, cut: BoolArray, lengths_s: FloatArray
 ) -> tuple[float, float]:
-    """How long the last piece must be for all supply to cross `cut`, and what rounding adds."""
+    """Say how long the last piece must be for all supply to cross `cut`, and what rounding adds."""
     network = scaled.network
     crossing = cut[network.tail] & ~cut[network.head]
     last = network.n_pieces - 1
@@ -400,7 +400,9 @@ def _at_cut(
 def _pieces_through(
     problem: Problem, scaled: ScaledFlow, cut: BoolArray, starts_s: FloatArray, full_s: FloatArray
 ) -> int:
-    """How many pieces it takes at least until all can have crossed a cut; more than it is cut in.
+    """Return how many pieces it takes at least until all can have crossed a cut.
+
+    More than it is cut in.
 
     In later pieces hosts are on the same side of it as in its last one. With the limits of those
     that send across, or of those that receive, each is a cut of more pieces.
@@ -435,7 +437,7 @@ def _within(
 def _fewest_pieces(
     problem: Problem, starts_s: FloatArray, full_s: FloatArray, known: ScaledFlow | None
 ) -> int:
-    """How many pieces it takes at least, by what needs no flow; often the answer.
+    """Return how many pieces it takes at least, by what needs no flow; often the answer.
 
     The last data must be released, and all bytes cross the links into the destination.
     """

@@ -187,7 +187,7 @@ class Passing:
         return cls(np.concatenate([[0], np.cumsum(amount[order])]), order)
 
     def begins(self) -> IntArray:
-        """Where each range begins, in the order in which they were given."""
+        """Return where each range begins, in the order in which they were given."""
         begin = np.empty(len(self.order), dtype=np.int64)
         begin[self.order] = self.bounds[:-1]
         return begin
@@ -196,7 +196,7 @@ class Passing:
 def _entering(
     network: Expanded, nodes: IntArray, tail: IntArray, head: IntArray, amount: IntArray
 ) -> IntArray | None:
-    """What enters at pools' nodes; None where it cannot be counted, or comes from nowhere."""
+    """Say what enters at pools' nodes; None where it cannot be counted, or comes from nowhere."""
     if float(amount.sum(dtype=float)) >= CAPACITY_SUM_LIMIT:
         return None
     surplus = np.zeros(network.n_nodes, dtype=np.int64)

@@ -56,11 +56,11 @@ class Expanded(Protocol):
 
     @property
     def tail(self) -> IntArray:
-        """Where each arc begins."""
+        """Return where each arc begins."""
 
     @property
     def head(self) -> IntArray:
-        """Where each arc ends."""
+        """Return where each arc ends."""
 
     @property
     def link(self) -> IntArray:
@@ -68,7 +68,7 @@ class Expanded(Protocol):
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """Where data enter."""
+        """Return where data enter."""
 
 
 def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) -> list[PathFlow]:

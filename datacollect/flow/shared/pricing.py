@@ -378,7 +378,7 @@ class _ColumnGeneration:
     def _gap(
         self, value: float, node_price: FloatArray, row_price: FloatArray, reduced: FloatArray
     ) -> float:
-        """How far `value` may lie above the optimum, by weak duality over all arcs."""
+        """Return how far `value` may lie above the optimum, by weak duality over all arcs."""
         bound = _sum_of_products(row_price, self.room)
         bound += _sum_of_products(np.minimum(reduced, 0.0), self.upper)
         share = self.share_cost + _sum_of_products(self.supply, node_price)

@@ -98,7 +98,7 @@ def _best_split(level: FloatArray, hour: IntArray) -> tuple[int, int] | None:
 
 
 def _holds(level: FloatArray, is_day: BoolArray, date: npt.NDArray[Any]) -> bool:
-    """Whether day and night differ enough, and on most of the days to the same side."""
+    """Return whether day and night differ enough, and on most of the days to the same side."""
     differences = np.array(
         [
             level[today & is_day].mean() - level[today & ~is_day].mean()

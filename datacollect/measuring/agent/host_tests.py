@@ -88,7 +88,7 @@ class RunningTest:
 
 @dataclass
 class _Leased:
-    """What a lease is for: a test, or as many at once as were asked for, of one nonce."""
+    """Purpose of a lease: a test, or as many at once as were asked for, of one nonce."""
 
     token: str
     issuer: str
@@ -174,7 +174,7 @@ class HostTests:
         for tool in ticket.tools:
             if tool not in self._config.tools:
                 raise RefusedError(
-                    f"the tool {shown(tool)} is none of this agent's: "
+                    f"the tool {shown(tool)} is not one of this agent's: "
                     f"{', '.join(self._config.tools)}; write it into tools of [measure]",
                     403,
                 )
@@ -201,7 +201,7 @@ class HostTests:
                 raise RefusedError(
                     f"the test may take {ticket.most_bytes} bytes, and {max(left_bytes, 0)} of "
                     f"the {self._config.bytes_per_hour} of bytes_per_hour are left; ask for less, "
-                    "or later",
+                    "or try later",
                     429,
                 )
             if self._leased is None and not self._locked():
@@ -319,7 +319,7 @@ class HostTests:
 
 
 def is_within(hours: tuple[int, int], hour: int) -> bool:
-    """Whether an hour of the day lies between two, the second one left out.
+    """Return whether an hour of the day lies between two, the second one left out.
 
     >>> [is_within((22, 6), hour) for hour in (21, 22, 5, 6)], is_within((8, 24), 23)
     ([False, True, True, False], True)

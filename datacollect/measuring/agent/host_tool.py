@@ -29,7 +29,7 @@ SETTLED_S = 5.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a number of a request may be.
+    """Limits on a number of a request.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Sending:
 
 @dataclass(frozen=True)
 class Host:
-    """What answers of a tool know of their host.
+    """Facts of their host that answers of a tool know.
 
     Attributes
     ----------

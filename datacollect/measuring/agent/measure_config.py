@@ -16,7 +16,7 @@ COUNTERS = "counters"
 
 @dataclass(frozen=True)
 class MeasureConfig:
-    """What tests an agent takes part in; see ``MEASURE`` of `datacollect.measuring.agent.table`.
+    """Tests that an agent takes part in; see ``MEASURE`` of `datacollect.measuring.agent.table`.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class MeasureConfig:
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """What it keeps."""
+        """Return what it keeps."""
         return (self.used, self.lock)
 
 

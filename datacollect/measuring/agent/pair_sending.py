@@ -262,7 +262,7 @@ class _Packets:
 
 
 class _Left(NamedTuple):
-    """When a packet was handed to the kernel, and when that has sent it, if it says so."""
+    """Times when a packet was handed to the kernel, and when that has sent it, if it says so."""
 
     began_ns: int
     stamp_ns: int | None
@@ -329,7 +329,7 @@ def send_pairs(sending: Sending, half_width: float, seconds: float) -> dict[str,
 
 @dataclass
 class _Trains:
-    """What has been sent of a test."""
+    """Trains of a test that were sent."""
 
     half_width: float
     packet_bytes: int = 0

@@ -140,8 +140,8 @@ def _require_window(n_bytes: int) -> None:
         allowed_bytes = _set_window(any_socket, n_bytes)
     if allowed_bytes < n_bytes:
         raise ProblemError(
-            f"this host's kernel allows windows of at most {allowed_bytes} bytes, asked were "
-            f"{n_bytes}; raise net.core.wmem_max there, or ask for less"
+            f"this host's kernel allows windows of at most {allowed_bytes} bytes, but the test "
+            f"asks for {n_bytes}; raise net.core.wmem_max there, or ask for less"
         )
 
 
@@ -156,7 +156,7 @@ def _set_window(connection: socket.socket, n_bytes: int) -> int:
 
 @dataclass
 class _Curve:
-    """What has been acknowledged when, of all connections together."""
+    """Curve of bytes acknowledged over time, of all connections together."""
 
     streams: list[_Stream]
     rows: list[tuple[float, int]]
@@ -213,17 +213,17 @@ class _Stream:
 
     @property
     def is_sending(self) -> bool:
-        """Whether there is more to send, and the other side takes it."""
+        """Return whether there is more to send, and the other side takes it."""
         return self._thread.is_alive()
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is sending, or something that was sent is not acknowledged yet."""
+        """Return whether it is sending, or something that was sent is not acknowledged yet."""
         return self.is_sending or (not self.failure and _unacknowledged_bytes(self.connection) > 0)
 
     @property
     def is_answered(self) -> bool:
-        """Whether the other end has said something, or has ended the connection."""
+        """Return whether the other end has said something, or has ended the connection."""
         # Not `select`, which knows a thousand descriptors.
         polling = select.poll()
         polling.register(self.connection, select.POLLIN)

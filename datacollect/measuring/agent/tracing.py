@@ -87,7 +87,7 @@ def trace(sending: Sending, hops: int, seconds: float) -> dict[str, Any]:
             text = "\n".join(lines)[:MOST_TEXT]
             return {"ended": ended, "by": by, "address": address, "text": text, "why_not": why_not}
         if said.is_cut:
-            return {"ended": ENDED_EARLY if test.over.is_set() else f"{by} said nothing in time"}
+            return {"ended": ENDED_EARLY if test.over.is_set() else f"{by} printed nothing in time"}
         why_not[by] = f"fails: {said.first_error}"
     whys = "; ".join(f"{by}: {why}" for by, why in why_not.items())
     return {"ended": f"no program on this host can trace: {whys}"}

@@ -69,7 +69,7 @@ class UsedBytes:
         if n_bytes > left_bytes:
             raise RefusedError(
                 f"the test may take {n_bytes} bytes, and {max(left_bytes, 0)} of the "
-                f"{self._most_bytes} of bytes_per_hour are left; ask for less, or later",
+                f"{self._most_bytes} of bytes_per_hour are left; ask for less, or try later",
                 429,
             )
         kept = {name: row for name, row in self._tests.items() if row[0] > now_s - KEPT_S}

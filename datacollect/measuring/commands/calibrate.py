@@ -32,13 +32,13 @@ def calibrate(
         typer.Option(
             "--disk",
             metavar="FOLDER",
-            help="On the disk of pulls; by default that of PROFILE.",
+            help="On the disk of pulls. Default: that of PROFILE.",
         ),
     ] = None,
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Measure TCP, TLS and disk although other programs are busy; mark it."
+            "--anyway", help="Measure TCP, TLS and disk even if other programs are busy; mark that."
         ),
     ] = False,
     as_json: Json = False,
@@ -57,7 +57,7 @@ def calibrate(
     if path.is_dir():
         raise ProblemError(f"-o {output}: is a folder; name a file")
     if not path.parent.is_dir():
-        raise ProblemError(f"-o {output}: its folder is not there; make the folder first")
+        raise ProblemError(f"-o {output}: its folder does not exist; make the folder first")
     folder = str(path.parent) if disk is None else disk
     require_disk(folder)
     with working("measuring this machine"):

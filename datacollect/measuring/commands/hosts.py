@@ -32,7 +32,7 @@ def hosts(
         typer.Option(
             "--iperf3",
             metavar="NAME=HOST:PORT",
-            help="A host with an iperf3 server instead of an agent; repeat it.",
+            help="A host with an iperf3 server instead of an agent; repeatable.",
         ),
     ] = None,
     key: Annotated[
@@ -149,7 +149,7 @@ def _require_destination(destination: str, names: Sequence[str]) -> None:
     if destination not in names:
         raise ProblemError(
             f"destination must be one of the hosts, got {destination!r}; there are "
-            f"{listed(names, MOST_NAMED)}: say which by --destination"
+            f"{listed(names, MOST_NAMED)}: say which one with --destination"
         )
 
 

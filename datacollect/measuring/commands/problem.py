@@ -59,7 +59,9 @@ def problem(
     ] = None,
     timezone: Annotated[
         str,
-        typer.Option("--timezone", metavar="ZONE", help="In which day and night are told apart."),
+        typer.Option(
+            "--timezone", metavar="ZONE", help="Time zone in which day and night are told apart."
+        ),
     ] = "UTC",
     start: Start = None,
     changes: Annotated[
@@ -70,7 +72,8 @@ def problem(
         typer.Option(
             "--from-pulls",
             metavar="DIR",
-            help="Folder of pulls: what they have shown of hosts and links counts, too; repeat it.",
+            help="Folder of pulls: what they have shown of hosts and links counts, too; "
+            "repeatable.",
         ),
     ] = None,
     output: Output = None,
@@ -236,7 +239,7 @@ def _said_of_none(
         said.append("no bandwidth was found to have changed")
     if few:
         said.append(
-            f"whether bandwidths have changed is not known of {counted(len(few), 'link')} with "
+            f"not known, whether bandwidths have changed, of {counted(len(few), 'link')} with "
             f"fewer than {LEAST_SAMPLES} samples: {listed(few, MOST_NAMED)}"
         )
     if not changed["route_changes"]:

@@ -54,7 +54,7 @@ def scan(
         typer.Option(
             "--window",
             metavar="BYTES",
-            help="Most on its way, of each connection, or auto: as kernels choose; repeatable.  "
+            help="Most in flight on each connection, or auto: as kernels choose; repeatable.  "
             "[default: auto, 16 kB, 64 kB, 200 kB]",
         ),
     ] = None,

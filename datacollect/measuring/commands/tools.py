@@ -37,11 +37,15 @@ Hosts = Annotated[
 ]
 Senders = Annotated[
     list[str] | None,
-    typer.Option("--from", metavar="HOST", help="Who sends; repeatable. Default: all others."),
+    typer.Option(
+        "--from", metavar="HOST", help="Hosts that send; repeatable. Default: all others."
+    ),
 ]
 Receivers = Annotated[
     list[str] | None,
-    typer.Option("--to", metavar="HOST", help="Who receives; repeatable. Default: destination."),
+    typer.Option(
+        "--to", metavar="HOST", help="Hosts that receive; repeatable. Default: destination."
+    ),
 ]
 Folder = Annotated[
     str, typer.Option("-o", "--output", metavar="DIR", help="Folder of the samples.")
@@ -53,10 +57,11 @@ Patience = Annotated[
     ),
 ]
 Seconds = Annotated[
-    float, typer.Option("--seconds", metavar=TIME, min=0.1, max=60.0, help="How long each.")
+    float,
+    typer.Option("--seconds", metavar=TIME, min=0.1, max=60.0, help="How long each test takes."),
 ]
 MostBytes = Annotated[
-    str, typer.Option("--bytes", metavar="BYTES", help="A test ends once so much is sent.")
+    str, typer.Option("--bytes", metavar="BYTES", help="A test ends once this much is sent.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be measured, and what it costs.")

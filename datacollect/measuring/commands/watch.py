@@ -101,8 +101,8 @@ def _serve(
 
     if not folder.is_dir():
         raise ProblemError(
-            f"{folder}: is no folder; name the one that tests write into, and make it first where "
-            "none has run so far"
+            f"{folder}: is no folder; name the one that tests write into, and make it first if "
+            "no test has run so far"
         )
     with _polls(hosts) as polls:
         feed = WatchFeed(folder, polls.known, providers)

@@ -62,7 +62,7 @@ def allowance(others: Cost, n_hosts: int, left: Cost) -> Cost | None:
 def line_of(cost: Cost) -> str:
     """Say beforehand what they take at most."""
     return (
-        "floods of hosts that a plan has do more at once than was shown: at most "
+        "floods of hosts that do more at once in a plan than was shown: at most "
         f"{format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)} in all"
     )
 

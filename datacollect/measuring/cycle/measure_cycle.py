@@ -89,7 +89,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class CycleAnswer:
-    """What a cycle has done.
+    """Outcome of a cycle.
 
     Attributes
     ----------
@@ -318,7 +318,7 @@ class _Run:
             )
             rounds = found.cycle.rounds
             self._leave_out("one of their hosts moves other data", found.cycle.left_out)
-            self._leave_out("the budget does not reach so far", found.unpaid)
+            self._leave_out("the budget is too small for them", found.unpaid)
         elif not loading:
             rounds = (tuple(answering),)
         self._leave_out("no first test was done", [pair for pair in pairs if pair in silent])
@@ -416,7 +416,7 @@ class _Run:
             cost = comparison.cost
             self._asking.report(f"whether {named(links)} share a wire: {at_most(cost)}")
             if cost.n_bytes > left.n_bytes or cost.seconds > left.seconds:
-                self._asking.report("left out, the budget does not reach so far")
+                self._asking.report("left out, the budget is too small for them")
                 return
             left = left_of(left, cost)
             for run in range(RUNS):

@@ -92,7 +92,7 @@ class Planned:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most; floods that plans ask for and comparisons come on top."""
+        """Return what it takes at most; floods that plans ask for and comparisons come on top."""
         return self.chosen.cost + (Cost(0, 0.0) if self.flood is None else self.flood.cost)
 
     @property

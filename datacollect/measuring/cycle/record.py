@@ -68,7 +68,7 @@ class CycleRecord:
 
     @property
     def tests_begin(self) -> str:
-        """How the names of all its tests begin."""
+        """Return how the names of all its tests begin."""
         return f"cycle-{self.number}-{int(self.begun_s)}-"
 
 
@@ -91,7 +91,7 @@ def read_record(folder: Path) -> CycleRecord | None:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
-            f"{folder / FILE}: is no record of a cycle of this version; move it away, and a new "
+            f"{folder / FILE}: is not a record of a cycle of this version; move it away, and a new "
             "cycle begins"
         ) from None
 

@@ -47,12 +47,12 @@ class Flood:
 
     @property
     def name(self) -> str:
-        """What no other flood is called."""
+        """Return what no other flood is called."""
         return _digest(self.pairs)
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         seconds = max(one.seconds for one in self.settings)
         return Cost(sum(one.most_bytes for one in self.settings), seconds + BETWEEN_S)
 
@@ -91,7 +91,7 @@ def _digest(pairs: Iterable[Pair]) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether two links share a wire: a test of each alone and of both at once, several times.
+    """Test of whether two links share a wire: each alone and both at once, several times.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """What no other comparison is called."""
+        """Return what no other comparison is called."""
         return _digest(self.links)
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         return Cost(4 * self.settings.most_bytes, 3 * (COMPARED_S + BETWEEN_S)).times(RUNS)
 
 
@@ -122,7 +122,7 @@ def comparison_of(links: tuple[Pair, Pair], rates: Mapping[Pair, float]) -> Comp
 
 @dataclass(frozen=True)
 class Asking:
-    """Who asks which hosts, with which key where they have agents, and how long it waits."""
+    """Party that asks: which hosts, with which key where they have agents, and for how long."""
 
     ends: Mapping[str, End]
     key: PrivateKey | None
@@ -130,7 +130,7 @@ class Asking:
     report: Callable[[str], None]
 
     def is_by_agents(self, pair: Pair) -> bool:
-        """Whether both hosts of a pair have agents."""
+        """Return whether both hosts of a pair have agents."""
         return is_by_agents((self.ends[pair[0]], self.ends[pair[1]]))
 
     def pair(self, pair: Pair, settings: HasCost) -> Iterable[dict[str, Any]]:

@@ -42,7 +42,7 @@ NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk", PULL: "a pull"}
 
 @dataclass
 class Found:
-    """What was found so far."""
+    """Findings so far."""
 
     costs: list[Cost]
     rates: list[Rate]
@@ -62,7 +62,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Probes:
-    """What measures; each raises `DatacollectError` where it cannot.
+    """Probes that measure; each raises `DatacollectError` where it cannot.
 
     Attributes
     ----------
@@ -248,7 +248,10 @@ def _datagrams(seconds: float) -> tuple[list[Cost], dict[str, str]]:
         program = datagrams.compiled(Path(folder))
         if program is None:
             found = datagrams.bursts_from_python(seconds)
-            how = "from Python, whose calls add 1 to 4 µs to each: no C compiler makes our program"
+            how = (
+                "from Python, whose calls add 1 to 4 µs to each: no C compiler could build our "
+                "program"
+            )
             return datagrams.costs_of(found, LOOPBACK), {"datagrams": how}
         words = [str(program), LOOPBACK_ADDRESS, str(seconds)]
         costs = datagrams.costs_of(datagrams.run_program(words, seconds), LOOPBACK)

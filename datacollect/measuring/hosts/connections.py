@@ -189,7 +189,7 @@ def _received(
         raise TransferError(f"a connection failed: {failures[0]}")
     n_bytes = after[0] - before[0]
     if n_bytes <= 0:
-        raise TransferError("nothing came in the time that there was; give more --seconds")
+        raise TransferError("nothing arrived in the given time; give more --seconds")
     sender, receiver = ends.cores
     # What is below a tick of the kernel's clock is not told: no work is for nothing.
     busy_s = {number: max(after[2][number] - before[2][number], TICK_S) for number in after[2]}

@@ -49,7 +49,7 @@ NETWORKED = frozenset(
 
 
 class Written(NamedTuple):
-    """What was written in one go."""
+    """Bytes written in one go."""
 
     n_bytes: int
     took_s: float
@@ -71,8 +71,8 @@ def require_disk(folder: str | PathLike[str], mounts: Path = MOUNTS) -> str:
     kind = file_system_of(path, mounts)
     if kind in NETWORKED:
         raise ProblemError(
-            f"--disk {name}: lies on another machine's disk ({kind}), which is no part of this "
-            "one; name a folder on a disk of its own"
+            f"--disk {name}: lies on another machine's disk ({kind}); name a folder on a disk "
+            "of this machine"
         )
     try:
         with tempfile.TemporaryFile(dir=path):

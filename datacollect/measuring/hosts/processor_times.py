@@ -42,7 +42,7 @@ def busy_ticks(text: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class ProcessorTimes:
-    """How long processors have been busy.
+    """Times for which processors have been busy.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What each unit costs, and each byte besides, in seconds."""
+    """Cost of each unit, and of each byte besides, in seconds."""
 
     s_per_unit: float
     s_per_byte: float
@@ -38,7 +38,7 @@ def interval_of(values: Sequence[float]) -> Interval:
     Interval(value=2.0, low=1.0, high=3.0)
     """
     if not values:
-        raise TransferError("nothing was measured in the time that there was; give more --seconds")
+        raise TransferError("nothing was measured in the given time; give more --seconds")
     return Interval(median(values), min(values), max(values))
 
 

@@ -30,7 +30,7 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What two ends are to do.
+    """Task of two ends.
 
     Attributes
     ----------

@@ -197,7 +197,7 @@ def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
             "and start the agent again",
             status,
         )
-    raise TransferError(f"{name}: its answer is no JSON object; is it an agent of this version?")
+    raise TransferError(f"{name}: its answer is not a JSON object; is it an agent of this version?")
 
 
 def _number(name: str, tree: Mapping[str, Any], key: str) -> float:
@@ -208,7 +208,7 @@ def _number(name: str, tree: Mapping[str, Any], key: str) -> float:
 
 
 def _are_bytes(value: Any) -> bool:
-    """Whether it is what was received and what was sent."""
+    """Return whether it is what was received and what was sent."""
     is_pair = isinstance(value, list) and len(value) == 2
     return is_pair and all(type(each) is int and 0 <= each < 2**63 for each in value)
 

@@ -33,7 +33,7 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class CurveSettings:
-    """How a curve is measured.
+    """Settings of a curve's tests.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class CurveSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         return CAPACITY_PAIRS.cost + self.test(1).cost.times(len(NUMBERS_ALONE))
 
     def test(self, streams: int) -> TcpSettings:

@@ -46,12 +46,12 @@ def _end(name: str, host: Reached) -> End:
 
 
 def is_by_agents(ends: Ends) -> bool:
-    """Whether both ends have agents."""
+    """Return whether both ends have agents."""
     return all(isinstance(end, AgentEntry) for end in ends)
 
 
 def is_by_iperf3(ends: Ends) -> bool:
-    """Whether one end is an iperf3 server, and the other this host."""
+    """Return whether one end is an iperf3 server, and the other this host."""
     return {type(end) for end in ends} == {Iperf3Server, ThisHost}
 
 

@@ -99,7 +99,7 @@ def require_by_iperf3(settings: HasCost) -> None:
         _halves_of(settings)
     elif not isinstance(settings, PingSettings):
         raise ProblemError(
-            f"an iperf3 server takes part in no {settings.tool}; run an agent there, or measure "
+            f"an iperf3 server cannot take part in {settings.tool}; run an agent there, or measure "
             "it by `datacollect measure tcp` and `ping`"
         )
 
@@ -159,7 +159,7 @@ def _ping(server: Iperf3Server, settings: PingSettings) -> dict[str, Any]:
     said = round_trips(server.address[0], server.connected, test, settings.n, settings.every_s)
     row = ping_row(server.name, said, settings)
     if row["rtt_s"] is None and row["ended"] == DONE:
-        row["ended"] = f"{server.name}: nothing answers; see that no firewall drops what ping sends"
+        row["ended"] = f"{server.name}: no answer; check that no firewall drops what ping sends"
         if said["by"] == HANDSHAKE:
             try:
                 server.connected().close()
@@ -206,7 +206,7 @@ def _halves_of(settings: TcpSettings) -> _Halves:
         iperf3 cannot test so.
     """
     if settings.window_bytes is not None:
-        raise ProblemError("iperf3 keeps no window as agents do; leave out --window")
+        raise ProblemError("iperf3 does not limit windows as agents do; leave out --window")
     seconds = int(settings.seconds / 2)
     if seconds < 1:
         raise ProblemError(
@@ -243,15 +243,15 @@ def _sample_of(
         raise TransferError(f"iperf3 on this host fails: {error.strerror}; install it") from None
     if said.is_cut:
         raise TransferError(
-            f"{where} has not ended after {most_s:g} s; see that its server runs, and that no "
+            f"{where} has not ended after {most_s:g} s; check that its server runs, and that no "
             f"firewall drops what goes to {host_port_text(*server.address)}"
         )
     tree = _tree_of(said.out)
     if tree is None:
         first = (said.out or said.errors).strip()[:100] or "nothing"
         raise TransferError(
-            f"{where} prints no whole result, but {first!r}; try `iperf3 -J` by hand, with 3.1 or "
-            "newer at both ends"
+            f"{where} prints no complete result, but {first!r}; try `iperf3 -J` by hand, with 3.1 "
+            "or newer at both ends"
         )
     if tree.get("error"):
         raise TransferError(f"{where} says {_complaint(tree, server)}")
@@ -281,7 +281,7 @@ def _complaint(tree: dict[str, Any], server: Iperf3Server) -> str:
     if "busy" in text:
         return f"{text!r}: it runs one test at a time; repeat this one later"
     return (
-        f"{text!r}; see that `iperf3 -s -p {server.port}` runs there, and that no firewall keeps "
+        f"{text!r}; check that `iperf3 -s -p {server.port}` runs there, and that no firewall keeps "
         f"this host from {host_port_text(*server.address)}"
     )
 

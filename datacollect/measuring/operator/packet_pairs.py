@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairsSettings:
-    """How packet pairs are sent.
+    """Settings of packet pairs.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PairsSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         from datacollect.measuring.plan.budget import Cost
 
         return Cost(self.most_bytes, self.seconds)
@@ -75,8 +75,8 @@ class PairsSettings:
         if len({number for number, _ in of_pairs if number < sent.n_packets}) < len(of_pairs):
             return {
                 "ended": f"{receiver.name} says that {len(of_pairs)} packets have come, "
-                f"{sender.name} has sent {sent.n_packets}, and these are not among them all: one "
-                "of them is wrong, and nothing is kept"
+                f"{sender.name} has sent {sent.n_packets}, and not all of the former are among "
+                "these: one of them is wrong, and nothing is kept"
             }
         return self._found(sent, of_pairs)
 
@@ -129,7 +129,7 @@ def _with_reason(row: dict[str, Any], reason: str) -> dict[str, Any]:
 
 
 class _Sent(NamedTuple):
-    """What the sender says."""
+    """Report of the sender."""
 
     ended: str
     packet_bytes: int

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PingSettings:
-    """How round trips are measured: `n` of them, one every `every_s` seconds."""
+    """Settings of round trips: `n` of them, one every `every_s` seconds."""
 
     n: int = 10
     every_s: float = 1.0
@@ -38,7 +38,7 @@ class PingSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         from datacollect.measuring.agent.pinging import PING_BYTES
         from datacollect.measuring.plan.budget import Cost
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScanSettings:
-    """What a scan goes through.
+    """Settings of a scan.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ScanSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         tests = self.tests
         return tests[0].cost.times(len(tests))
 

@@ -36,7 +36,7 @@ RECORD_BYTES = 17 * 1024
 
 @dataclass(frozen=True)
 class TcpSettings:
-    """How connections are measured.
+    """Settings of tests by connections.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class TcpSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         from datacollect.measuring.plan.budget import Cost
 
         return Cost(self.most_bytes, self.seconds)
@@ -132,7 +132,7 @@ def _expected_bytes(row: dict[str, Any]) -> int:
 
 
 def _is_curve(curve: Any) -> bool:
-    """Whether it is pairs of seconds and bytes, neither of which ever decreases."""
+    """Return whether it is pairs of seconds and bytes, neither of which ever decreases."""
     if not isinstance(curve, list) or not 0 < len(curve) <= 10_000:
         return False
     if not all(isinstance(row, list) and len(row) == 2 for row in curve):
@@ -175,7 +175,7 @@ TCP = Tool(
     options={
         "streams": Option("--streams", "N", "Connections at a time.", 1, 64),
         "window_bytes": Option(
-            "--window", "BYTES", "Most on its way, of each connection.", in_bytes=True
+            "--window", "BYTES", "Most in flight on each connection.", in_bytes=True
         ),
         "seconds": SECONDS,
         "most_bytes": MOST_BYTES,

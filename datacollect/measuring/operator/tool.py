@@ -35,11 +35,11 @@ class HasCost(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
 
 
 class Settings(HasCost, Protocol):
-    """How a pair is tested, once, by a tool that agents run.
+    """Settings of one test of a pair, by a tool that agents run.
 
     Its fields are what the sending agent is asked for, and what the row keeps; `tool` is what
     agents and tickets call it; no ticket allows more than its `cost`.
@@ -56,7 +56,7 @@ class Settings(HasCost, Protocol):
 
 
 class Measure(Protocol):
-    """How a pair is measured: see `datacollect.measuring.operator.pair_tests.measure_pair`."""
+    """Measurement of a pair: see `datacollect.measuring.operator.pair_tests.measure_pair`."""
 
     def __call__(
         self,
@@ -90,8 +90,8 @@ class Option(NamedTuple):
     in_bytes: bool = False
 
 
-SECONDS = Option("--seconds", "TIME", "How long each.", 0.1, 60.0)
-MOST_BYTES = Option("--bytes", "BYTES", "A test ends once so much is sent.", in_bytes=True)
+SECONDS = Option("--seconds", "TIME", "How long each test takes.", 0.1, 60.0)
+MOST_BYTES = Option("--bytes", "BYTES", "A test ends once this much is sent.", in_bytes=True)
 
 
 class Tool(NamedTuple):

@@ -22,7 +22,7 @@ MOST_TEXT = 64_000
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """How a route is traced: over at most `hops` routers, in at most `seconds`.
+    """Settings of a trace: over at most `hops` routers, in at most `seconds`.
 
     Raises
     ------
@@ -42,7 +42,7 @@ class TraceSettings:
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most."""
+        """Return what it takes at most."""
         from datacollect.measuring.agent.tracing import TRACE_BYTES, TRIES
         from datacollect.measuring.plan.budget import Cost
 

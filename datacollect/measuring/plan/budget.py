@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a test, or several, take.
+    """Cost of a test, or several.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ class _Place:
 
 @dataclass
 class HostLease:
-    """Who may test a host now, and who is next.
+    """Lease of a host: who may test it now, and who is next.
 
     Attributes
     ----------

@@ -165,7 +165,7 @@ class LeaseTaking:
         if self._state == "ready":
             return self._end("the leases are over", now_s)
         if now_s >= self.give_up_s:
-            return self._end("another test, or no answer, until all patience was over", now_s)
+            return self._end("another test, or no answer, until the time to wait was over", now_s)
         return self.begin(now_s) if self._state == "pausing" else self._ask(now_s)
 
     def lost(self, fingerprint: str, now_s: float) -> list[LeaseAction]:
@@ -191,7 +191,7 @@ class LeaseTaking:
 
     @property
     def _end_s(self) -> float:
-        """When the first of the leases that are held ends."""
+        """Return when the first of the leases that are held ends."""
         return min(self._until_s.values(), default=float("inf"))
 
     def _ask(self, now_s: float) -> list[LeaseAction]:

@@ -68,7 +68,7 @@ def pairs_that_matter(
 
 
 def _binds(known: Problem, plan: Schedule, pair: Pair, n_bytes: int) -> bool:
-    """Whether a link carries nearly all that it can while the plan runs."""
+    """Return whether a link carries nearly all that it can while the plan runs."""
     tail, head = (known.host_index[host] for host in pair)
     bandwidth = known.bandwidth_bytes_per_s[:, int(known.link_indices(tail, head))]
     return bool(n_bytes >= FULL * bandwidth.min() * plan.makespan_s)

@@ -38,7 +38,7 @@ Z = 1.96
 
 @dataclass(frozen=True)
 class AvailableBandwidth:
-    """What pairs tell of the available bandwidth, with an interval of 95 %.
+    """Available bandwidth that pairs show, with an interval of 95 %.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Said:
-    """What a program has written until its end.
+    """Output of a program until its end.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ SHARED_BELOW = 0.825
 
 @dataclass(frozen=True)
 class SharedWire:
-    """What tests of two links together say.
+    """Finding of tests of two links together.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ ENOUGH = 0.8
 
 @dataclass(frozen=True)
 class Cell:
-    """What some connections with a window got.
+    """Rate that some connections with a window got.
 
     Attributes
     ----------

@@ -70,13 +70,13 @@ class SeenFlood:
 
     @property
     def shown_bytes_per_s(self) -> float:
-        """What all got together, as a lower bound of what they can."""
+        """Return what all got together, as a lower bound of what they can."""
         together = self.together_bytes_per_s
         return together if self.median_bytes_per_s is None else self.median_bytes_per_s
 
     @property
     def together_bytes_per_s(self) -> float:
-        """What all got at once."""
+        """Return what all got at once."""
         return sum(self.rates_bytes_per_s.values())
 
     @property
@@ -88,7 +88,7 @@ class SeenFlood:
 
     @property
     def line_bytes_per_s(self) -> float:
-        """What the line that limits them carries: the median of all tests that have filled it.
+        """Say what the line that limits them carries: the median of all tests that have filled it.
 
         A link that fills it alone has measured it, too. Were the flood believed alone, two tests of
         one line that differ by chance would make a plan out of the difference.
@@ -98,7 +98,7 @@ class SeenFlood:
         return median([together, *(rate for rate in alone if rate >= LIMITED * together)])
 
     def falls_short_of(self, expected_bytes_per_s: float | None) -> bool:
-        """Whether less came than was to be expected of links that share nothing."""
+        """Return whether less came than was to be expected of links that share nothing."""
         return (
             self.is_whole
             and expected_bytes_per_s is not None
@@ -107,7 +107,7 @@ class SeenFlood:
 
     @property
     def is_limited(self) -> bool:
-        """Whether all got less at once than each alone."""
+        """Return whether all got less at once than each alone."""
         return self.falls_short_of(self.sum_alone_bytes_per_s)
 
 

@@ -41,7 +41,7 @@ DIFFERS = 0.1
 
 @dataclass(frozen=True)
 class HostLimit:
-    """What floods say of a host in one direction.
+    """Limit of a host in one direction that floods show.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class HostLimit:
 
 @dataclass(frozen=True)
 class SeenByFloods:
-    """What floods say of all hosts.
+    """Findings of floods on all hosts.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ def _not_outdone(floods: Sequence[SeenFlood]) -> list[SeenFlood]:
 def _proves(
     flood: SeenFlood, pairs: Iterable[SeenFlood], wires: Sequence[FoundWire], known: Set[Pair]
 ) -> bool:
-    """Whether a flood shows that its host does no more."""
+    """Return whether a flood shows that its host does no more."""
     if not flood.is_limited:
         return False
     if any(two.is_limited and gets_no_more(flood, two) for two in pairs):
@@ -269,7 +269,10 @@ def _proves(
 
 
 def gets_no_more(flood: SeenFlood, two: SeenFlood) -> bool:
-    """Whether a flood of more links gets no more than one of two of them: their line is full."""
+    """Return whether a flood of more links gets no more than one of two of them.
+
+    Their line is full.
+    """
     together = two.together_bytes_per_s
     more = sum(rate for pair, rate in flood.alone_bytes_per_s.items() if pair not in two.links)
     return (

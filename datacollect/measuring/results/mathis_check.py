@@ -42,7 +42,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class ComparedWithReno:
-    """What tests of a link say, beside what its losses let one connection of Reno have.
+    """Tests of a link beside what its losses let one connection of Reno have.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class ComparedWithReno:
 
     @property
     def is_far_above(self) -> bool:
-        """Whether Reno cannot have got so much at such losses."""
+        """Return whether Reno cannot have got so much at such losses."""
         return self.per_connection_bytes_per_s > FAR * self.reno_bytes_per_s
 
     @property
     def is_far_below(self) -> bool:
-        """Whether something else than these losses kept connections from more."""
+        """Return whether something else than these losses kept connections from more."""
         is_known = self.loss <= MOST_LOSS
         return is_known and FAR * self.per_connection_bytes_per_s < self.reno_bytes_per_s
 

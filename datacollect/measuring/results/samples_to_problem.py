@@ -59,7 +59,7 @@ FEWEST_CALIBRATED = 3
 
 @dataclass(frozen=True)
 class ProblemOfSamples:
-    """What a table of measurements says.
+    """Problem that a table of measurements shows.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class FoundWire:
 
 @dataclass(frozen=True)
 class Compared:
-    """What the tests of a table say of pairs of links.
+    """Findings of a table's tests on pairs of links.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Compared:
         return sorted(filter(None, groups), key=sorted)
 
     def _is_told(self, one: Set[Pair], other: Set[Pair]) -> bool:
-        """Whether a test tells two groups of links apart: what shares is one group."""
+        """Return whether a test tells two groups of links apart: what shares is one group."""
         return any(frozenset(both) in self.decided for both in product(one, other))
 
     @property

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What the coordinated plan of a problem counts on and no test has shown.
+    """Assumptions of a problem's coordinated plan that no test has shown.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnknownWires:
-    """What is not known of links that meet between hosts.
+    """Open questions on links that meet between hosts.
 
     Attributes
     ----------
@@ -64,6 +64,6 @@ def unknown_wires(table: pd.DataFrame, links: Collection[Pair]) -> UnknownWires:
 
 
 def _is_seen(route: Iterable[Hop]) -> bool:
-    """Whether a router of a route tells it from others: its address is public."""
+    """Return whether a router of a route tells it from others: its address is public."""
     routers = chain.from_iterable(map(answering, route))
     return any(ipaddress.ip_address(router).is_global for router in routers)

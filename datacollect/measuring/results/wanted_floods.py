@@ -79,14 +79,14 @@ class WantedFlood:
 
     @property
     def expected_bytes(self) -> int:
-        """What it takes at most, by what is known of wires and lines."""
+        """Return what it takes at most, by what is known of wires and lines."""
         together = self.most_together_bytes_per_s
         least = math.inf if together == math.inf else most_bytes_of(together)
         return int(min(sum(one.most_bytes for one in self.settings), least))
 
     @property
     def settings(self) -> tuple[TcpSettings, ...]:
-        """How each link is tested in a cycle, which gives each its own number of bytes."""
+        """Return how each link is tested in a cycle, which gives each its own number of bytes."""
         return tuple(
             TcpSettings(STREAMS, FLOOD_S, most_bytes_of(self.rates_bytes_per_s[link]))
             for link in self.links
@@ -181,7 +181,7 @@ def leanings(
 
 
 def _is_beyond(load: HostLoad) -> bool:
-    """Whether a host is to do so much more than was shown that a flood would tell."""
+    """Return whether a host is to do so much more than was shown that a flood would tell."""
     shown = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
     return load.planned_bytes_per_s > (1 + DIFFERS) * shown
 

@@ -79,12 +79,12 @@ class Brought:
 
     @property
     def makespan_s(self) -> float:
-        """When the last has arrived."""
+        """Return when the last has arrived."""
         return float(self.end_s.max(initial=0.0))
 
     @property
     def key(self) -> tuple[float, float]:
-        """What to make small: the end, then the ends of all."""
+        """Return what to make small: the end, then the ends of all."""
         return self.makespan_s, float(np.minimum(self.end_s, 1e300).sum())
 
 
@@ -148,7 +148,7 @@ class Hops:
         self._divided_tables()
 
     def _connection_tables(self) -> None:
-        """What one connection gets among n of ours, on links and on wires."""
+        """Return what one connection gets among n of ours, on links and on wires."""
         problem = self.problem
         used, self.local = np.unique(self.link, return_inverse=True)
         self._by_link = Groups(self.local, len(used))
@@ -167,7 +167,7 @@ class Hops:
                 self.wires.append((crossing, np.concatenate([part[:1], part])))
 
     def _divided_tables(self) -> None:
-        """Which constant capacities the routes cross, and how often."""
+        """Return which constant capacities the routes cross, and how often."""
         problem = self.problem
         constant = np.flatnonzero(~self.grows)
         limits = [problem.bandwidth_bytes_per_s[0]]
@@ -287,7 +287,7 @@ class Hops:
         return self._use_by_pool.most(crossing)
 
     def fits(self, n: IntArray) -> bool:
-        """Whether the budget and hosts' budgets allow these numbers."""
+        """Return whether the budget and hosts' budgets allow these numbers."""
         if n.sum() > self.connections:
             return False
         if np.isinf(self.host_room).all():
@@ -297,7 +297,7 @@ class Hops:
         return bool((at <= self.host_room).all())
 
     def fit(self, n: IntArray) -> BoolArray:
-        """Whether the budget and hosts' budgets allow each row."""
+        """Return whether the budget and hosts' budgets allow each row."""
         fits: BoolArray = n.sum(axis=-1) <= self.connections
         for host in np.flatnonzero(np.isfinite(self.host_room)).tolist():
             at = np.flatnonzero((self.tail == host) | (self.head == host))

@@ -36,7 +36,7 @@ def make_adaptive(given: ControllerInputs) -> MadeController:
 
 
 def _may_move(given: ControllerInputs) -> bool:
-    """Whether connections over chains can move: links are known, and the longest chain fits."""
+    """Say whether connections over chains can move: links are known, and the longest chain fits."""
     longest = max((route.n_hops for route in given.schedule.routes), default=1)
     how = given.how
     return how.is_known and connection_budget(given.problem, given.schedule, how) >= longest

@@ -163,7 +163,7 @@ def _shorter(delay_s: float, earliest_s: float) -> float:
 
 
 def _end_s(plan: FluidPlan, chunk_s: float) -> float:
-    """When a plan has ended at the latest, chunks included."""
+    """Return when a plan has ended at the latest, chunks included."""
     delay_s = (longest_pipeline(plan) - 1) * chunk_s
     return float(plan.starts_s[-1] + plan.lengths_s[-1]) + delay_s
 
@@ -213,12 +213,12 @@ class _Plans:
 
     @property
     def nothing_follows(self) -> bool:
-        """Whether no pipeline has to drain."""
+        """Return whether no pipeline has to drain."""
         return len(self.starts_s) == 1 and self.wishes.deadline_s is None
 
     @property
     def earliest_s(self) -> float:
-        """When plans without chunks end: the optimum, or later where that is not exact."""
+        """Return when plans without chunks end: the optimum, or later where that is not exact."""
         return self.optimum.attained_s
 
     def drained(self, chunk_s: float, latest_s: float = np.inf) -> FluidPlan:

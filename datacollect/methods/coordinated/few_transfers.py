@@ -240,7 +240,7 @@ def _on_widest_routes(problem: Problem, jobs: Sequence[RouteJob]) -> list[RouteJ
 
 
 def _shares(mean_bytes_per_s: FloatArray, sharing: FloatArray, links: IntArray) -> FloatArray:
-    """What one more route gets of each link; 0 where there is none."""
+    """Return what one more route gets of each link; 0 where there is none."""
     shares = mean_bytes_per_s[links] / sharing[links]
     shares[links < 0] = 0.0
     return shares
@@ -318,7 +318,7 @@ class _Room:
 
     @staticmethod
     def _alone_s(jobs: Sequence[RouteJob], rates: FloatArray) -> FloatArray:
-        """How long each would take alone, at its mean rate over the periods."""
+        """Return how long each would take alone, at its mean rate over the periods."""
         n_bytes = np.array([job.pool.n_bytes for job in jobs], dtype=float)
         mean = rates.mean(axis=1)
         alone_s = np.full(len(jobs), np.inf)

@@ -28,7 +28,7 @@ FINISH = Option(
     Choice(FINISHES),
     "coordinated: sources that do not bind finish as early as capacities allow, or together with "
     "the last. Default: early.",
-    not_in={"pull": "a pull keeps no times: whatever can be sent is sent"},
+    not_in={"pull": "a pull keeps no planned times: it sends whatever can be sent"},
 )
 
 
@@ -47,7 +47,10 @@ class CoordinatedOptions(MethodOptions):
             "coordinated: what to minimise among the fastest plans, or those in time. Default: "
             "relay-bytes; money with {deadline_s} where links have prices.",
             recorded="prefer",
-            not_in={"compare": "it asks how soon methods end, which stays the same; plan takes it"},
+            not_in={
+                "compare": "compare shows how soon methods end, which stays the same; use it "
+                "with plan"
+            },
         )
     )
     deadline_s: float | None = option(
@@ -57,7 +60,8 @@ class CoordinatedOptions(MethodOptions):
             'many seconds, "12 h", or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
             recorded="deadline_s",
             not_in={
-                "compare": "it asks how soon methods end, not what later ends save; plan takes it",
+                "compare": "compare shows how soon methods end, not what later ends save; use it "
+                "with plan",
                 "pull": "a pull that falls behind would have no plan for the rest, as none ends "
                 "in time",
             },
@@ -66,12 +70,12 @@ class CoordinatedOptions(MethodOptions):
     most_by_s: float | None = option(
         Option(
             Instant(Number("seconds", positive=True)),
-            "coordinated: of the fastest plans one of which as much as possible has arrived "
-            "by then; what {deadline_s} takes.",
+            "coordinated: among the fastest plans, one of which as much as possible has arrived "
+            "by then; written as for {deadline_s}.",
             recorded="most_by_s",
             excludes=("deadline_s", "prefer", "slot_s", "most_transfers", "connections"),
             not_in={
-                "compare": "it asks how soon methods end; plan takes it",
+                "compare": "compare shows how soon methods end; use it with plan",
                 "pull": "a pull that falls behind would have no plan for the rest",
             },
         )
@@ -86,7 +90,7 @@ class CoordinatedOptions(MethodOptions):
             "coordinated: each host sends and receives at most N transfers at once.",
             recorded="most_transfers",
             not_in={
-                "compare": "no other method keeps such a limit; plan takes it",
+                "compare": "no other method keeps such a limit; use it with plan",
                 "pull": "a pull keeps no times, and so no such limit; limits.connections bounds "
                 "its connections",
             },
@@ -98,7 +102,7 @@ class CoordinatedOptions(MethodOptions):
             "coordinated: share out N connections at a time, where they bring most.",
             recorded="connections",
             not_in={
-                "compare": "no other method keeps such a limit; plan takes it",
+                "compare": "no other method keeps such a limit; use it with plan",
                 "scenario": "plans are carried out over method.lanes connections for each hop, "
                 "whatever they say of it; the key is adaptive's",
                 "pull": "limits.connections says how many there are",
@@ -111,7 +115,7 @@ class CoordinatedOptions(MethodOptions):
             "coordinated: relays delete nothing, as where scripts carry the plan out: no more "
             "passes each than its storage_bytes.",
             not_in={
-                "compare": "no other method keeps such a limit; plan takes it",
+                "compare": "no other method keeps such a limit; use it with plan",
                 "scenario": "simulated relays delete what they have forwarded",
                 "pull": "relays of a pull delete what they have forwarded",
             },
@@ -121,13 +125,13 @@ class CoordinatedOptions(MethodOptions):
     margin_s: float | None = option(
         Option(
             Number("seconds", positive=True),
-            "coordinated: be through with windows, and before {deadline_s}, so long early: scripts "
+            "coordinated: be done this long before windows close, and before {deadline_s}: scripts "
             "are later than their plan.",
             recorded="margin_s",
             excludes=("connections",),
             not_in={
-                "compare": "it asks how soon methods end; plan takes it",
-                "scenario": "runs show what comes too late; plan takes it",
+                "compare": "compare shows how soon methods end; use it with plan",
+                "scenario": "runs show what comes too late; use it with plan",
                 "pull": "a pull keeps no times, and plans again where it falls behind",
             },
         )
@@ -135,7 +139,7 @@ class CoordinatedOptions(MethodOptions):
     settle_ties: bool = option(
         Option(
             Flag(),
-            "Of plans that cost the same take the same one whichever solver computes.",
+            "Among plans of equal cost take the same one, whichever solver computes.",
             not_in={
                 "plan": "plans that are given out are the same whichever solver computes",
                 "compare": "plans that are given out are the same whichever solver computes",

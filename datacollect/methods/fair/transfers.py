@@ -108,7 +108,7 @@ class Capacities:
 
 @dataclass(frozen=True)
 class Made:
-    """What jobs' sources make while they send; arrays of shape (n_jobs,).
+    """Bytes that jobs' sources make while they send; arrays of shape (n_jobs,).
 
     Attributes
     ----------
@@ -372,7 +372,10 @@ def _transfers(
 
 
 def _times_of_parts(piece: _Segment, sizes: Sequence[int]) -> list[tuple[float, float]]:
-    """When parts of a stretch run: one after another, or at once where floats are too coarse."""
+    """Return when parts of a stretch run.
+
+    One after another, or at once where floats are too coarse.
+    """
     total, length_s = sum(sizes), piece.finish_s - piece.start_s
     least_s = LEAST_ULPS * float(np.spacing(piece.finish_s))
     if len(sizes) <= 1 or any(length_s * (size / total) < least_s for size in sizes):

@@ -140,7 +140,7 @@ def _bound_s(problem: Problem, slower_s: float, made_s: FloatArray) -> float:
 
 
 def _is_valid(problem: Problem, schedule: Schedule) -> bool:
-    """Whether the judge lets it pass: room at sources is what the first way does not know."""
+    """Say whether the judge lets it pass: room at sources is what the first way does not know."""
     try:
         schedule.check(problem)
     except ScheduleError:

@@ -174,7 +174,7 @@ def _soonest_in_slots(
 
 
 def _crosses_twice(problem: Problem, schedule: Schedule) -> bool:
-    """Whether a route crosses some shared bottleneck more than once."""
+    """Return whether a route crosses some shared bottleneck more than once."""
     index = problem.host_index
     hops = [
         (owner, index[tail], index[head])

@@ -66,7 +66,7 @@ class FloodTest:
 
     @property
     def most_bytes(self) -> int:
-        """What the command takes at most."""
+        """Return what the command takes at most."""
         return len(self.rates_bytes_per_s) * self.most_bytes_each
 
     def command(self, hosts_file: str = HOSTS_FILE) -> str:

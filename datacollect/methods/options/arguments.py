@@ -86,7 +86,8 @@ def require_only(name: str, **others: object) -> None:
     given = [other for other, value in others.items() if value is not None]
     if given:
         raise ProblemError(
-            f"{name} excludes {', '.join(given)}, which it leaves no choice for; give one of them"
+            f"{name} cannot be combined with {', '.join(given)}, since it leaves no choice for "
+            "them; give one"
         )
 
 

@@ -10,7 +10,7 @@ from datacollect.solvers.registry import Solver
 
 SLOT_S = Option(
     Number("seconds", positive=True),
-    "Store and forward in slots of so long; without it, schedules are pipelined.",
+    "Store and forward in slots of this length; without it, schedules are pipelined.",
     recorded="slot_s",
     excludes=("chunk_s",),
     lacking="which has no relays",
@@ -18,7 +18,7 @@ SLOT_S = Option(
 )
 CHUNK_S = Option(
     Number("seconds"),
-    "Pipelined: relays forward chunks of so long. Default: 1/1000 of the lower bound, or less "
+    "Pipelined: relays forward chunks of this length. Default: 1/1000 of the lower bound, or less "
     "where bandwidths change often.",
     recorded="chunk_s",
     lacking="which has no relays",
@@ -40,6 +40,6 @@ CAUTIOUS = Option(
 )
 TIME_LIMIT_S = Option(
     Number("seconds", positive=True),
-    "Stop the coordinated method's solvers after so long.",
+    "Stop the coordinated method's solvers after this time.",
     lacking="which searches for nothing",
 )

@@ -61,12 +61,12 @@ class FewEnd:
 
     @property
     def lengths_s(self) -> FloatArray:
-        """How long data move in each piece."""
+        """Return how long data move in each piece."""
         return self.end.lengths_s
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What forbids an earlier end."""
+        """Return what forbids an earlier end."""
         if isinstance(self.end, SharedEnd):
             return self.end.bottleneck
         return cut_bottleneck(self.known.few, self.end)

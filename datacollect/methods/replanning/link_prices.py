@@ -135,7 +135,7 @@ class _Arcs:
         )
 
     def gain(self, price: FloatArray) -> FloatArray:
-        """How much cheaper data get on by each arc."""
+        """Return how much cheaper data get on by each arc."""
         gain: FloatArray = price[self.tail] - price[self.head] - self.paid
         return gain
 

@@ -131,7 +131,7 @@ class _SlotSearch:
         return self.on_old_links(n_slots) or self.on_all_links(n_slots, links)
 
     def is_on_old_links(self, found: Found) -> bool:
-        """Whether a flow is one on the old plan's links alone."""
+        """Return whether a flow is one on the old plan's links alone."""
         return found[0].expansion.problem is self.few
 
     def _attempt(self, problem: Problem, n_slots: int, links: IntArray) -> Found | None:

@@ -286,7 +286,7 @@ class TimeExpansion:
         return links[self.carried_bytes(slot)[links] > 0]
 
     def _carried_by_slot(self) -> list[IntArray]:
-        """What links carry, one array for all slots that touch the same periods."""
+        """Return what links carry, one array for all slots that touch the same periods."""
         problem = self.problem
         known: dict[tuple[int, ...], IntArray] = {}
         by_slot = []

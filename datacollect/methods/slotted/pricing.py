@@ -216,7 +216,7 @@ def attractive(
 
 
 def _toll_of_links(problem: Problem, tolls: FloatArray) -> FloatArray:
-    """What a byte on each link pays at all shared bottlenecks together."""
+    """Return what a byte on each link pays at all shared bottlenecks together."""
     toll = np.zeros(problem.n_links)
     for members, price in zip(problem.shared_links, tolls.tolist(), strict=True):
         toll[members] += price

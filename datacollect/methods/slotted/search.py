@@ -85,7 +85,7 @@ class PartialGraph:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all arcs are built."""
+        """Return whether all arcs are built."""
         slots = range(self.expansion.n_slots)
         every = sum(np.count_nonzero(self.expansion.carried_bytes(slot)) for slot in slots)
         return len(self.keys) == every

@@ -115,12 +115,12 @@ class FluidHops:
 
     @cached_property
     def tail(self) -> IntArray:
-        """Where each hop begins."""
+        """Return where each hop begins."""
         return np.delete(self.paths.hosts, np.cumsum(self.paths.n_hops + 1) - 1)
 
     @cached_property
     def head(self) -> IntArray:
-        """Where each hop ends."""
+        """Return where each hop ends."""
         n_hops = self.paths.n_hops
         return np.delete(self.paths.hosts, np.cumsum(n_hops + 1) - n_hops - 1)
 

@@ -162,7 +162,7 @@ def _first_bytes(
     job: IntArray,
     n_bytes: IntArray,
 ) -> IntArray:
-    """Where each job's data begin, counted through the data of all pools."""
+    """Return where each job's data begin, counted through the data of all pools."""
     total = np.zeros(len(jobs), dtype=np.int64)
     np.add.at(total, job, n_bytes)
     begins = np.cumsum([0, *(pool.n_bytes for pool in pools[:-1])])

@@ -56,7 +56,7 @@ class Case:
 
     @property
     def step_s(self) -> float:
-        """What the judge measures time in: slots, else seconds."""
+        """Return what the judge measures time in: slots, else seconds."""
         return 1.0 if self.schedule.slot_s is None else self.schedule.slot_s
 
     @cached_property

@@ -63,7 +63,7 @@ def _reject_twice_on_hop(
 def _require_same_on_every_hop(
     case: Case, route: IntArray, hop: IntArray, low: IntArray, high: IntArray
 ) -> None:
-    """What travels the first hop of a route travels all others."""
+    """Require that what travels the first hop of a route travels all others."""
     n_hops = np.array([r.n_hops for r in case.schedule.routes], dtype=np.int64)
     start = np.flatnonzero(hop == 0)
     copies = n_hops[route[start]]
@@ -106,7 +106,7 @@ def _broken_route(case: Case, i: int, hop: int, before: Ranges, after: Ranges) -
 def _require_all_that_lies_anywhere(
     case: Case, route: IntArray, low: IntArray, high: IntArray
 ) -> None:
-    """What leaves each host along its routes is what lies there and has yet to move."""
+    """Require that hosts send along their routes what lies there and has yet to move."""
     problem = case.problem
     index = problem.host_index
     source = np.array([index[r.source] for r in case.schedule.routes], dtype=np.int64)[route]

@@ -127,7 +127,7 @@ def _reject_bad_route(problem: Problem, route: Route, may_repeat: bool) -> None:
     if problem.backlog_bytes[problem.host_index[route.source]] == 0:
         raise ScheduleError(f"{_of(route)}: host {route.source!r} has no backlog in the problem")
     if route.n_hops < 1:
-        raise ScheduleError(f"{_of(route)}: a route has two hosts at least")
+        raise ScheduleError(f"{_of(route)}: a route needs at least two hosts")
     if route.hosts[-1] != problem.destination:
         raise ScheduleError(
             f"{_of(route)}: it ends at {route.hosts[-1]!r} instead of the destination "

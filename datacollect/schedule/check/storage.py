@@ -142,7 +142,7 @@ def _might_run_out(
     lay: BoolArray,
     room: FloatArray,
 ) -> BoolArray:
-    """Whether hosts run out of room if transfers bring all at their start, and take all at the end.
+    """Say whether hosts run out of room if transfers bring all at once, and take all last.
 
     No more is ever there, as what leaves a host has come before: another rule sees to that.
     """

@@ -28,7 +28,7 @@ ALIKE = 0.01
 
 @dataclass(frozen=True)
 class HostLoad:
-    """What a plan has a host send, or receive, at once, and what was shown of it.
+    """Load of a host in a plan: what it sends, or receives, at once, and what was shown of it.
 
     Attributes
     ----------
@@ -94,17 +94,17 @@ class Assumptions:
 
     @property
     def gain(self) -> float | None:
-        """How many times longer direct takes; None where there is no such plan."""
+        """Return how many times longer direct takes; None where there is no such plan."""
         return _gain(self.direct_makespan_s, self.makespan_s)
 
     @property
     def cautious_gain(self) -> float | None:
-        """How many times longer direct takes than the plan that leans on none of the hosts."""
+        """Say how many times longer direct takes than the plan that leans on none of the hosts."""
         return _gain(self.direct_makespan_s, self.cautious_makespan_s)
 
     @property
     def matter(self) -> bool:
-        """Whether the plan is worth much less without them, so that two numbers are to be told.
+        """Say whether the plan is worth much less without them, so that two numbers are to be told.
 
         That is where more than a quarter of what it gains over direct goes; where there is no
         direct plan, where it takes more than a quarter longer.
@@ -118,7 +118,7 @@ class Assumptions:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is to be told, in sentences: nothing where they do not matter."""
+        """Return what is to be told, in sentences: nothing where they do not matter."""
         if not self.matter:
             return ()
         loads = self.leans_on[:SHOWN_HOSTS]
@@ -128,7 +128,9 @@ class Assumptions:
 
     @property
     def advice(self) -> str:
-        """What to do about it, in sentences: to measure, to state what is known, or to be careful.
+        """Return what to do about it, in sentences.
+
+        To measure, to state what is known, or to be careful.
 
         >>> Assumptions("coordinated", 2.0, 4.0, (HostLoad("S", "out", 2e6, 1e6, 0.0),)).advice[:49]
         "Whether it can, a test of S's links at once says:"
@@ -181,7 +183,7 @@ class Assumptions:
 
 
 def is_much_later(makespan_s: float, cautious_s: float, direct_s: float | None) -> bool:
-    """Whether more than a quarter of what is gained over direct goes with a later end.
+    """Return whether more than a quarter of what is gained over direct goes with a later end.
 
     Without a direct plan: whether it is more than a quarter later.
 

@@ -129,8 +129,8 @@ SCHEDULE = Document(
         Field(
             "margin_s",
             Number("seconds", positive=True),
-            "So long before windows close, and before the deadline, it is through with them, in "
-            "seconds; null: no time.",
+            "How long before windows close, and before the deadline, it is done, in seconds; null: "
+            "no time.",
             nullable=True,
         ),
         Field(

@@ -73,7 +73,7 @@ def _of_table(problem: Problem, links: pd.DataFrame, starts: FloatArray) -> dict
     for column in RATE_COLUMNS:
         if column in links:
             raise ProblemError(
-                f"links: column {column} belongs into a problem: plans of what remains take new "
+                f"links: column {column} belongs in a problem: plans of what remains take new "
                 "bandwidths as constants; drop it"
             )
     columns = columns_of_links(links, problem.names, starts)

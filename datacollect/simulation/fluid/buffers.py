@@ -63,7 +63,7 @@ class RelayBuffers:
 
     @property
     def any_bounded(self) -> bool:
-        """Whether any host's room was found to be bounded."""
+        """Return whether any host's room was found to be bounded."""
         return len(self._room) > 1
 
     def add_connection(self) -> None:

@@ -174,7 +174,7 @@ class FluidDriver:
         self._stop(time_limit_s)
 
     def _is_over(self) -> bool:
-        """Whether nothing moves or will: all that is still to come is others' traffic."""
+        """Return whether nothing moves or will: all that is still to come is others' traffic."""
         n_others = self._n_changes + self._n_looks
         return len(self._agenda) <= n_others and not self.state.active.any()
 
@@ -401,7 +401,7 @@ def _not_yet_there(receiver: FluidHost, wanted: Send) -> QueuedRange:
 
 
 def _most_bytes_per_s(wanted: Open, hops: Iterable[FluidPath | None]) -> float | None:
-    """What pacing and the window allow: a window of bytes each round-trip time of a hop."""
+    """Return what pacing and the window allow: a window of bytes each round-trip time of a hop."""
     pace = wanted.pace_bytes_per_s
     longest_s = max(hop.round_trip_s for hop in hops if hop is not None)
     if wanted.window_bytes is None or longest_s <= 0:

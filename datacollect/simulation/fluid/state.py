@@ -177,7 +177,7 @@ class FluidState:
 
     @property
     def tie_s(self) -> float:
-        """What is so near is now."""
+        """Return what is so near is now."""
         return SAME_INSTANT * max(abs(self.now_s), 1e-3)
 
     def next_s(self, stall_s: float) -> float:

@@ -154,7 +154,7 @@ class CardLoss:
 
     @property
     def packets(self) -> int:
-        """How many are lost."""
+        """Return how many are lost."""
         return self.last - self.first + 1 - self.n_accepted
 
     def numbers(self) -> Iterator[int]:
@@ -195,7 +195,7 @@ def through_card(
 
 
 class _Card:
-    """What the card has taken: `until_ns` is when the kernel's work on all of it ends."""
+    """Bytes that the card has taken: `until_ns` is when the kernel's work on all of it ends."""
 
     def __init__(self, kernel_ns: int, slots: int) -> None:
         self.kernel_ns, self.slots = kernel_ns, slots
@@ -335,7 +335,7 @@ class Window:
 
 
 class CardTotals(NamedTuple):
-    """What card and kernel have come to at an instant.
+    """Totals of card and kernel at an instant.
 
     `card_ns` is packets times the nanoseconds for which the card has held them.
     """

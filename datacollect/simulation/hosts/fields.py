@@ -127,8 +127,8 @@ JOB = Table(
     "What reads: at each period it reads, works on what it has read, and frees it.",
     (
         _optional("period_s", SECONDS, "Seconds between readings; by default those of a frame."),
-        _optional("most_bytes", BUFFER, "What it reads at once at most, whole packets."),
-        _optional("least_bytes", BUFFER, "Where less is there, it reads nothing.", 1),
+        _optional("most_bytes", BUFFER, "Most that it reads at once, whole packets."),
+        _optional("least_bytes", BUFFER, "If less is there, it reads nothing.", 1),
         _optional("cycles_per_byte", Number("cycles"), "Its work on a byte, as of decoding."),
         _optional("packet_s", SECONDS, "Its work on a packet, in place of cycles_per_byte."),
     ),

@@ -20,7 +20,7 @@ NOTHING = Run(Train(0, 1, 0), 0, Places(), 0, 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What reads the kernel's buffer.
+    """Reader of the kernel's buffer.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class BufferLoss(NamedTuple):
 
     @property
     def packets(self) -> int:
-        """How many are lost."""
+        """Return how many are lost."""
         return self.end - self.begin
 
     def numbers(self) -> Iterator[int]:
@@ -70,7 +70,7 @@ class Reading(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What the job and its buffers have come to at an instant.
+    """Totals of the job and its buffers at an instant.
 
     `kernel_ns` and `user_ns` are packets times the nanoseconds for which they have been there.
     """

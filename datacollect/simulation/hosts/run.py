@@ -79,7 +79,7 @@ class Second:
 
 @dataclass(frozen=True)
 class HostRun:
-    """What became of a stream at a simulated host.
+    """Outcome of a stream at a simulated host.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class Stream:
 
     @property
     def packets(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return sum(train.packets for train in self.trains)
 
 

@@ -49,7 +49,7 @@ class Machine:
 
     @property
     def copy_bytes_per_s(self) -> int:
-        """How fast it copies in main memory."""
+        """Return how fast it copies in main memory."""
         return self.copy_mib_per_s * MEBI
 
     def limit_mibit_per_s(self, protocol: str, payload_bytes: int | None = None) -> float:
@@ -104,7 +104,7 @@ class Video:
 
     @property
     def raw_bits_per_s(self) -> float:
-        """What it is without compression."""
+        """Return what it is without compression."""
         return self.width * self.height * self.bits_per_pixel * self.frames_per_s
 
 

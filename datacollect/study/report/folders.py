@@ -62,12 +62,12 @@ class SweepFolder:
 
     @property
     def n_unreadable(self) -> int:
-        """How many of them there are."""
+        """Return how many of them there are."""
         return len(self.unreadable)
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """Return where it is."""
         return self.store.folder
 
     @cached_property
@@ -166,7 +166,7 @@ def axes_of(folder: str | PathLike[str]) -> tuple[Axis, ...]:
 
 
 def _is_sweep(folder: Path) -> bool:
-    """Whether a folder is one of a sweep, or of published rows that say what was run."""
+    """Return whether a folder is one of a sweep, or of published rows that say what was run."""
     return (folder / EXPERIMENT_FILE).exists() or read_experiment(folder / ROWS_FILE) is not None
 
 

@@ -92,7 +92,7 @@ def _of_file(path: Path, place: str) -> ModuleType:
     except SyntaxError as error:
         del sys.modules[name]
         raise ProblemError(
-            f"--verdicts {place}: {error.filename}, line {error.lineno}: {error.msg}; mend it"
+            f"--verdicts {place}: {error.filename}, line {error.lineno}: {error.msg}; correct it"
         ) from None
     except BaseException:
         del sys.modules[name]

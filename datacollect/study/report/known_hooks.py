@@ -20,7 +20,7 @@ def hook_for(sweeps: Iterable[SweepFolder]) -> str:
 
 
 def is_core_papers(scenario: Mapping[str, Any]) -> bool:
-    """Whether a scenario is set as the core paper has it: network, number of sources, data.
+    """Return whether a scenario is set as the core paper has it: network, number of sources, data.
 
     C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
     Large-Scale Data Collection Problem", WCW 2002.

@@ -63,7 +63,7 @@ class Panel:
 
     @property
     def shown(self) -> str:
-        """What is drawn over what, in words without units, such as ``makespan by method``."""
+        """Say what is drawn over what, in words without units, such as ``makespan by method``."""
         names = [
             self.axis_words.get(name, name).partition(",")[0] for name in (self.x, self.series)
         ]

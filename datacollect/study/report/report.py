@@ -229,7 +229,7 @@ def report(
 
 
 def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
-    """What a hook returns; refused where one of its tables is called as the report's own."""
+    """Return what a hook returns; refused where one of its tables is called as the report's own."""
     if hook is None:
         return no_verdicts()
     found = hook(sweeps)
@@ -240,7 +240,7 @@ def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
     for name in found.tables:
         if f"{name}.csv" in (CLAIMS, SWEEPS):
             raise ProblemError(
-                f"verdicts: {name}.csv is another table of the report; call the hook's otherwise"
+                f"verdicts: {name}.csv is another table of the report; give the hook's another name"
             )
     return found
 

@@ -100,7 +100,7 @@ def _is_reference(method: Mapping[str, Any], name: str) -> bool:
 
 
 def are_as_many(some: pd.DataFrame, others: pd.DataFrame) -> bool:
-    """Whether two methods' runs have the same number of connections, to 10 % of the means."""
+    """Say whether two methods' runs have the same number of connections, to 10 % of the means."""
     a, b = _connections(some), _connections(others)
     return abs(a - b) <= AS_MANY * max(a, b)
 
@@ -110,7 +110,7 @@ def _connections(runs: pd.DataFrame) -> float:
 
 
 def is_plain_direct(method: Mapping[str, Any]) -> bool:
-    """Whether a method is direct over one connection per source, all at the same time.
+    """Return whether a method is direct over one connection per source, all at the same time.
 
     >>> is_plain_direct({"name": "direct"}), is_plain_direct({"name": "direct", "streams": 4})
     (True, False)
@@ -126,7 +126,7 @@ def is_plain_direct(method: Mapping[str, Any]) -> bool:
 
 
 def is_plain_ours(method: Mapping[str, Any]) -> bool:
-    """Whether a method is the coordinated one, pipelined, planned once, with one lane per hop.
+    """Say whether a method is the coordinated one, pipelined, planned once, with one lane per hop.
 
     >>> is_plain_ours({"name": "coordinated"}), is_plain_ours({"name": "coordinated", "slot_s": 2})
     (True, False)

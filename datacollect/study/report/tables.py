@@ -92,7 +92,7 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
 
 
 def is_off(ratio: Interval) -> bool:
-    """Whether predictions are wrong by more than 10 %, as far as the runs settle it.
+    """Return whether predictions are wrong by more than 10 %, as far as the runs settle it.
 
     >>> is_off(Interval(0.5, 0.4, 0.6, 5)), is_off(Interval(0.95, 0.91, 1.0, 5))
     (True, False)

@@ -95,7 +95,7 @@ def agent_families(core: AgentCore, version: str, started_s: float) -> list[Fami
         ),
         one(
             "datacollect_agent_stopping",
-            "1: it was told to end, and waits for what is under way.",
+            "1: it was told to stop, and waits for what is under way.",
             int(core.stopping_since_s is not None),
         ),
         one(

@@ -158,7 +158,7 @@ class Agent:
 
     @property
     def url(self) -> str:
-        """Where it can be reached, if its listening address is one that others can reach."""
+        """Return where it can be reached, if its listening address is one that others can reach."""
         return f"https://{host_port_text(*self.address)}"
 
     def run(self) -> None:
@@ -228,7 +228,7 @@ class Agent:
             server_context(config.certificate, config.key)  # it may be damaged
             self._tls.load_cert_chain(config.certificate, config.key, password=b"")
         except (ProblemError, OSError) as error:
-            why = f"the certificate is not reread, the old one stays: {error}"
+            why = f"the certificate could not be read again, the old one stays in use: {error}"
             self._shell.loop.run_soon(lambda: self._shell.note("failed", {"why": why}))
 
     def _reread(self, number: int, outcome: Outcome[AgentConfig]) -> None:
@@ -238,9 +238,8 @@ class Agent:
             config = outcome.result()
         except (DatacollectError, MemoryError) as error:
             # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
-            self._shell.note(
-                "failed", {"why": f"collectors, operators and users are not reread: {error}"}
-            )
+            why = f"collectors, operators and users could not be read again: {error}"
+            self._shell.note("failed", {"why": why})
             return
         users = frozenset() if config.tunnel is None else config.tunnel.users
         now = self._shell.now()

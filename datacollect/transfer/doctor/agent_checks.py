@@ -75,7 +75,7 @@ def _dial_back(patient: Patient) -> Iterator[Finding]:
                 yield Finding(f"{what} as {row['name']}", "reached")
                 continue
             remedy = (
-                f"start this agent, open its port in the firewalls, or mend connect_to of "
+                f"start this agent, open its port in the firewalls, or correct connect_to of "
                 f"{name}'s file"
             )
             wanted = "a port that is open from there"

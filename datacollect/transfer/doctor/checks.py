@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """What a finding means: all is well; something could be better; nothing works."""
+    """Meaning of a finding: all is well; something could be better; nothing works."""
 
     GOOD = "good"
     NOTE = "note"

@@ -80,7 +80,7 @@ def _modes(path: Path) -> Iterator[Finding]:
 
 
 def _is_credential(path: Path) -> bool:
-    """Whether systemd has put it where one service alone may look."""
+    """Return whether systemd has put it where one service alone may look."""
     folder = os.environ.get("CREDENTIALS_DIRECTORY")
     return bool(folder) and path.resolve().is_relative_to(Path(str(folder)).resolve())
 
@@ -134,7 +134,7 @@ def _free(folder: Path, least_bytes: int) -> Finding:
         found = os.statvfs(there)
     except OSError as error:
         reason, remedy = refusal_of(error)
-        return _stops(what, reason, "a disk that responds", remedy or "mend the disk")
+        return _stops(what, reason, "a disk that responds", remedy or "repair the disk")
     if found.f_flag & os.ST_RDONLY or not os.access(there, os.W_OK):
         remedy = "name another folder, or give this user permission to write there"
         return _stops(what, "cannot be written", "a folder that can be written", remedy)

@@ -44,15 +44,15 @@ def _ports(patient: Patient) -> Iterator[Finding]:
 def _unreached(patient: Patient, name: str, what: str, seen: Seen) -> Finding:
     relays = _relays_to(patient, name)
     if relays:
-        wanted = "open from here, too, where pulls shall come directly"
+        wanted = "open from here, too, if pulls are to come directly"
         remedy = f"nothing, if all is to come over {', '.join(relays)}"
         return Finding(what, seen.trouble, wanted, remedy, Level.NOTE)
     level = Level.STOPS if patient.is_wanted(name) else Level.NOTE
     if seen.step == "name":
-        remedy = f"mend the name of {name} in {patient.file}, or in the name service"
+        remedy = f"correct the name of {name} in {patient.file}, or in the name service"
         return Finding(what, seen.trouble, "a name that leads to a host", remedy, level)
-    remedy = f"start {name} there, open its port in the firewalls, or mend {patient.file}"
-    return Finding(what, seen.trouble, "somebody who listens", remedy, level)
+    remedy = f"start {name} there, open its port in the firewalls, or correct {patient.file}"
+    return Finding(what, seen.trouble, "a program that listens", remedy, level)
 
 
 def _relays_to(patient: Patient, name: str) -> list[str]:
@@ -82,7 +82,7 @@ def _other_kinds(patient: Patient) -> Iterator[Finding]:
     for name in sources:
         why = outcomes[name].result() if name in outcomes else LATE
         level = Level.STOPS if patient.is_wanted(name) else Level.NOTE
-        remedy = f"mend what {patient.file} says of {name}, or have it started"
+        remedy = f"correct what {patient.file} says of {name}, or have it started"
         yield (
             Finding(name, why, "a server that answers", remedy, level)
             if why
@@ -105,12 +105,12 @@ def _way_mended(patient: Patient, tail: str, head: str) -> str:
     """Return what lets a relay reach a host, by what is known of that from here."""
     if patient.seen[head].step:
         return (
-            f"start {head} on its host; if it is at work there, let {tail} through to it, or mend "
-            f"connect_to of {tail}'s file and restart {tail}"
+            f"start {head} on its host; if it is running there, let {tail} through to it, or "
+            f"correct connect_to of {tail}'s file and restart {tail}"
         )
     return (
-        f"{head} answers from here: let {tail} through to it, or mend its address in connect_to of "
-        f"{tail}'s file and restart {tail}"
+        f"{head} answers from here: let {tail} through to it, or correct its address in "
+        f"connect_to of {tail}'s file and restart {tail}"
     )
 
 
@@ -120,7 +120,7 @@ def _fingerprints(patient: Patient) -> Iterator[Finding]:
         what = f"certificate of {name}"
         if seen.step in ("TLS", "answer"):
             level = Level.STOPS if patient.is_wanted(name) else Level.NOTE
-            remedy = f"mend what {patient.file} says of {name}: its port, its ca"
+            remedy = f"correct what {patient.file} says of {name}: its port, its ca"
             yield Finding(what, seen.trouble, "an agent that answers over TLS 1.3", remedy, level)
         if seen.facts is None:
             continue
@@ -236,7 +236,7 @@ def _versions(patient: Patient) -> Iterator[Finding]:
         if seen.facts.version == own:
             yield Finding(f"version of {name}", own)
         else:
-            remedy = "install the same at both, before anything else is looked for"
+            remedy = "install the same version at both, before you look for anything else"
             version = seen.facts.version
             yield Finding(f"version of {name}", version, own, remedy, Level.NOTE)
 

@@ -41,7 +41,7 @@ NUMBER = "doctor"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a host is said to listen, and how its certificate is known.
+    """Place where a host is said to listen, and how its certificate is known.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of a host.
+    """Facts seen of a host.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Patient:
-    """What is looked at: a collection with the folder that it goes into, or an agent.
+    """Subject of the doctor: a collection with the folder that it goes into, or an agent.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Patient:
 
     @cached_property
     def seen(self) -> Mapping[str, Seen]:
-        """What was seen of each of them, all at once."""
+        """Return what was seen of each of them, all at once."""
         outcomes = fan_out(self.places, lambda name: look_at(name, self.places[name]), LEFT_AFTER_S)
         late = Seen(trouble=f"no answer in {LEFT_AFTER_S:g} s", step="name")
         return {name: outcomes[name].result() if name in outcomes else late for name in self.places}
@@ -179,7 +179,7 @@ class Patient:
         }
 
     def is_wanted(self, name: str) -> bool:
-        """Whether a pull is incomplete without a host; an agent relays to all that it names."""
+        """Say whether a pull is incomplete without a host; an agent relays to all that it names."""
         if self.collection is None:
             return False
         return self.collection.sources is None or name in self.collection.sources

@@ -70,12 +70,12 @@ class Room:
 
     @property
     def stored_bytes(self) -> int:
-        """What segments take that the destination still needs."""
+        """Return what segments take that the destination still needs."""
         return self.open_bytes + self._closed_bytes - self.released_bytes
 
     @property
     def oldest_s(self) -> float | None:
-        """When the oldest segment that the destination still needs was closed."""
+        """Return when the oldest segment that the destination still needs was closed."""
         if self._oldest is None:
             needed = self._closed.keys() - self._released.keys()
             self._oldest = (min((self._closed[number][1] for number in needed), default=None),)
@@ -150,5 +150,8 @@ class Room:
 
     @property
     def unpromised_bytes(self) -> int:
-        """What is neither there nor promised, wherever the disk has it; below 0: too much is."""
+        """Return what is neither there nor promised, wherever the disk has it.
+
+        Below 0: too much is.
+        """
         return self._most_bytes - self.stored_bytes - self.reserved_bytes

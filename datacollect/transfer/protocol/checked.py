@@ -38,7 +38,7 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
 
 
 def is_path(path: str) -> bool:
-    r"""Whether a path stays within its folder by what it says, links aside.
+    r"""Return whether a path stays within its folder by what it says, links aside.
 
     >>> is_path("run7/a.tar"), is_path("../a"), is_path("a//b"), is_path("\ud800")
     (True, False, False, False)
@@ -51,12 +51,12 @@ def is_path(path: str) -> bool:
 
 
 def is_whole(number: object, least: int = 0, stop: int = NUMBER_STOP) -> bool:
-    """Whether it is a whole number within bounds, and neither true nor false."""
+    """Return whether it is a whole number within bounds, and neither true nor false."""
     return type(number) is int and least <= number < stop
 
 
 def is_time_ns(number: object) -> bool:
-    """Whether it can be the time of a file."""
+    """Return whether it can be the time of a file."""
     return is_whole(number, -TIME_STOP_NS, TIME_STOP_NS + 1)
 
 

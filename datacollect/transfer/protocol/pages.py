@@ -240,7 +240,7 @@ def _is_mode(mode: object) -> bool:
 
 
 def _are_extents(rows: object, n_bytes: int) -> bool:
-    """Whether these are ranges of a file that follow each other."""
+    """Return whether these are ranges of a file that follow each other."""
     if not isinstance(rows, list) or len(rows) > MOST_EXTENTS:
         return False
     if not all(isinstance(row, list) and len(row) == 2 and all(map(is_whole, row)) for row in rows):

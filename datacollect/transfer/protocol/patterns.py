@@ -40,7 +40,7 @@ class Narrowing:
 
     @property
     def is_all(self) -> bool:
-        """Whether it leaves nothing out."""
+        """Return whether it leaves nothing out."""
         return self.include is None and not self.exclude
 
     @property
@@ -53,11 +53,11 @@ class Narrowing:
         return " ".join(f"{option} {shlex.quote(pattern)}" for option, pattern in words)
 
     def fits(self, path: str) -> bool:
-        """Whether it asks for a file."""
+        """Return whether it asks for a file."""
         return matches(path, self.include) and not matches(path, self.exclude)
 
     def may_hold(self, folder: str) -> bool:
-        """Whether a file that it asks for may lie in a folder, whose name ends in a slash.
+        """Return whether a file that it asks for may lie in a folder, whose name ends in a slash.
 
         >>> view = Narrowing(("run7/*.tar",), ("run7/old/**",))
         >>> [view.may_hold(folder) for folder in ("run7/", "run8/", "run7/old/")]
@@ -67,7 +67,7 @@ class Narrowing:
         return could_hold(folder, self.include) and not matches(f"{folder}\0", self.exclude)
 
     def may_matter(self, name: str) -> bool:
-        """Whether it asks for a name that a source leaves out, or for what may lie below it."""
+        """Say whether it asks for a name that a source leaves out, or for what may lie below it."""
         if name == ".":
             return True
         return self.may_hold(name) if name.endswith("/") else self.fits(name)
@@ -106,11 +106,11 @@ class WantedFiles:
         return Narrowing(self.include, self.exclude)
 
     def fits(self, path: str) -> bool:
-        """Whether a file is wanted."""
+        """Return whether a file is wanted."""
         return matches(path, self.files) and self.narrowing.fits(path)
 
     def may_hold(self, folder: str) -> bool:
-        """Whether a file that is wanted may lie in a folder, whose name ends in a slash.
+        """Return whether a file that is wanted may lie in a folder, whose name ends in a slash.
 
         >>> wanted = WantedFiles(include=("run7/*.tar",), exclude=("run7/old/**",))
         >>> [wanted.may_hold(folder) for folder in ("run7/", "run8/", "run7/old/")]
@@ -119,14 +119,14 @@ class WantedFiles:
         return could_hold(folder, self.files) and self.narrowing.may_hold(folder)
 
     def may_matter(self, name: str) -> bool:
-        """Whether a name that a source leaves out is wanted, or holds what may be."""
+        """Return whether a name that a source leaves out is wanted, or holds what may be."""
         if name == ".":
             return True
         return self.may_hold(name) if name.endswith("/") else self.fits(name)
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Return whether nothing is left out."""
         return self.files is None and self.narrowing.is_all
 
 
@@ -134,7 +134,7 @@ ALL = WantedFiles()
 
 
 def matches(path: str, patterns: Sequence[str] | None) -> bool:
-    """Whether one of the patterns fits the whole path; None fits every path.
+    """Return whether one of the patterns fits the whole path; None fits every path.
 
     ``*`` and ``?`` stand for characters within a name, ``[ab]`` for one of some characters, a whole
     name ``**`` for any number of folders or, at the end, for all that lies below. Upper and lower
@@ -171,7 +171,7 @@ def _fits(names: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> boo
 
 
 def _each_fits(names: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
-    """Whether the first names fit the wanted ones, one by one."""
+    """Return whether the first names fit the wanted ones, one by one."""
     pairs = zip(names, wanted, strict=False)
     return all(pattern is not None and pattern.match(name) for name, pattern in pairs)
 
@@ -214,7 +214,7 @@ def _names_of(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
 
 
 def could_hold(place: str, patterns: Sequence[str] | None) -> bool:
-    """Whether a pattern could mean something that lies in a folder.
+    """Return whether a pattern could mean something that lies in a folder.
 
     >>> [could_hold("run7/", [pattern]) for pattern in ("run7/*.tar", "*", "**/*.tar", "run8/**")]
     [True, False, True, False]

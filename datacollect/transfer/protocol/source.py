@@ -68,7 +68,7 @@ class Listed(NamedTuple):
 
     @property
     def is_timed(self) -> bool:
-        """Whether its time is known: a file with a number at its host may be of 1970, too."""
+        """Say whether its time is known: a file with a number at its host may be of 1970, too."""
         return self.mtime_ns != 0 or self.inode != 0
 
 
@@ -192,14 +192,17 @@ class Peer(Protocol):
 
     @property
     def is_proved(self) -> bool:
-        """Whether the source has answered for a file, to prove that it is there, when it opened."""
+        """Say whether the source proved on opening that it has a file, by an answer for it."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits as the source has asked, or for another session: not for an answer."""
+        """Return whether it waits as the source has asked, or for another session.
+
+        Not for an answer.
+        """
 
     def has_room(self, segments: Sequence[Segment]) -> bool:
-        """Whether it may be asked for segments before an answer is received."""
+        """Return whether it may be asked for segments before an answer is received."""
 
     def request(self, segments: Sequence[Segment]) -> None:
         """Ask for segments; answers come in the order of requests."""
@@ -330,7 +333,7 @@ class Assurance(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What to know of them, in words.
+        """Return what to know of them, in words.
 
         >>> Assurance("W", 2, 0, 0, True).text
         '2 files have the SHA-256 of the manifest'

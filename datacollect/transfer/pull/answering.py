@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The most files of a source given up that are named, each with its reason; others are counted.
 MOST_NAMED = 1000
-LATE = "no data, or too little, came when requested"
+LATE = "no data, or too little, arrived when requested"
 
 # Why files are missing with which nothing is wrong.
 NOT_YET = "not fetched yet"
@@ -69,7 +69,9 @@ class StartUse:
     waits: tuple[Wait, ...] = ()
 
     def is_promise_due(self, n_regroups: int) -> bool:
-        """Whether the plan of a round that begins promises: the first, and the one of a regroup.
+        """Return whether the plan of a round that begins promises.
+
+        The first, and the one of a regroup.
 
         What is promised anew in every round, until shortly before the end, says nothing.
 
@@ -198,7 +200,7 @@ def _not_here(
             why = why or "not listed to its end"
             n_done = len(state.done_paths(name))
             all_ = (
-                f"whatever it has beside {counted(n_done, 'file')} here" if n_done else "all of it"
+                f"whatever it has besides {counted(n_done, 'file')} here" if n_done else "all of it"
             )
             found += _named_files(state, sources.get(name), why) or [
                 Missing(name, "", f"{all_}: {why}")

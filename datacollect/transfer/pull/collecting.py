@@ -150,7 +150,7 @@ class Collecting:
         self._store.note_wanted(wanted)
         lost = self._store.mend()
         if lost:
-            self._log.write("files are to be fetched again: they are not there any more", n=lost)
+            self._log.write("files are to be fetched again: they no longer exist", n=lost)
         if verify:
             self._verify()
         self._store.clean()
@@ -171,7 +171,7 @@ class Collecting:
             if place not in self._unpromised:
                 self._unpromised.add(place)
                 self._hosts.report(
-                    f"note: {place}: its file system does not promise that {what} outlast a loss "
+                    f"note: {place}: its file system does not promise that {what} survive a loss "
                     "of power: after one, start the same command with --verify"
                 )
 
@@ -226,7 +226,7 @@ class Collecting:
         return self._in_slots.run(work, lambda: time.monotonic() >= self._until_s)
 
     def _wait_for_rereads(self) -> bool:
-        """Whether files that were begun before may still turn out to lack something."""
+        """Return whether files that were begun before may still turn out to lack something."""
         if self._store.n_rereads == 0:
             self._store.settle_remaining()  # where it doubts a file, it waits for that
             return bool(self._hosts.work())
@@ -272,7 +272,7 @@ class Collecting:
             if line not in self._told:
                 self._told.add(line)
                 self._log.write("closed", source=name, until_s=opens_s)
-                hosts.report(f"note: {line}; then the pull goes on with it")
+                hosts.report(f"note: {line}; then the pull continues with it")
         return now, later
 
     def _wait_for_hours(self, opens_s: float) -> None:
@@ -363,7 +363,7 @@ class Collecting:
         self._use.note(core, late)
 
     def _is_more(self, round_s: float) -> bool:
-        """Whether more is ready, and the round is to end so that all is planned again."""
+        """Return whether more is ready, and the round is to end so that all is planned again."""
         hosts = self._hosts
         if self._hours.now_s() >= self._changes_s:
             return True

@@ -101,7 +101,7 @@ def why_late(history: History, destination: str) -> tuple[str, ...]:
         does = ("sent", "received")[end]
         found.append(
             f"{host} {does} {format_rate(got)} over all its links, {format_rate(wanted)} planned: "
-            "what they share, or its own limit, is what binds"
+            "the limit is what they share, or its own"
         )
         explained = _along_routes(explained | links, history, destination)
     slow = {link: rates for link, rates in slow.items() if link not in explained}
@@ -223,7 +223,7 @@ def _troubles(history: History) -> list[str]:
 
 
 def is_late(took_s: float, promised_s: float | None, p90_s: float | None) -> bool:
-    """Whether a start took longer than promised: than p90, else than a seventh more.
+    """Return whether a start took longer than promised: than p90, else than a seventh more.
 
     >>> is_late(12.0, 10.0, 13.0), is_late(12.0, 10.0, None), is_late(12.0, None, None)
     (False, True, False)

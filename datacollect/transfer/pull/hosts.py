@@ -173,7 +173,9 @@ class Hosts:
                 return
 
     def any_awaited(self) -> bool:
-        """Whether a host may still change what comes of it: one that is wanted, or not tried yet.
+        """Return whether a host may still change what comes of it.
+
+        One that is wanted, or not tried yet.
 
         A relay that is away is tried as long as others have something to do, and no longer.
         """
@@ -232,7 +234,7 @@ class Hosts:
         return work
 
     def any_new_work(self) -> bool:
-        """Whether there is something to fetch that no round was planned with."""
+        """Return whether there is something to fetch that no round was planned with."""
         if any(self._needed(name) for name in self.new & set(self._fetchable())):
             return True
         self.new.clear()

@@ -71,7 +71,7 @@ class Notices:
         then = (
             "they count, because of --keep"
             if is_asked
-            else "if the kept copies will do, start with --keep"
+            else "if the kept copies are good enough, start with --keep"
         )
         self._tell_once(name, f"{files} verified, since it does not confirm them: {why}", then)
 

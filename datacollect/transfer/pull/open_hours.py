@@ -67,7 +67,7 @@ class Times:
         return self._spans
 
     def is_open(self, at_s: float, now_s: float) -> bool:
-        """Whether it is open at an instant, and does not close at once."""
+        """Return whether it is open at an instant, and does not close at once."""
         return any(begin <= at_s and at_s + AHEAD_S < end for begin, end in self.spans(now_s))
 
     def changes(self, now_s: float) -> list[float]:
@@ -137,7 +137,7 @@ class OpenHours:
         return bool(self._all)
 
     def is_open(self, link: Link, at_s: float | None = None) -> bool:
-        """Whether a link carries data now, or at an instant, and does not close at once."""
+        """Return whether a link carries data now, or at an instant, and does not close at once."""
         now_s = self.now_s()
         at_s = now_s if at_s is None else at_s
         return all(times.is_open(at_s, now_s) for times in self._of(link))

@@ -102,7 +102,7 @@ class Planner:
         }
 
     def is_closed(self, name: str) -> bool:
-        """Whether nothing can come from a host now, whatever way others might be to it."""
+        """Return whether nothing can come from a host now, whatever way others might be to it."""
         if not self.hours:
             return False
         links = {(tail, head) for tail, head in self._named_links() if tail == name}

@@ -135,7 +135,7 @@ def _narrowed(collection: Collection, said: Mapping[str, Any]) -> float | Hourly
 
 
 def _have_hours(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether limits of hosts follow the hours of the day."""
+    """Return whether limits of hosts follow the hours of the day."""
     return any(isinstance(value, HourlyRate) for host in hosts.values() for value in host.values())
 
 
@@ -208,7 +208,7 @@ def warm_up(collection: Collection, how: PlanningOptions) -> None:
 
 
 def says_links(collection: Collection) -> bool:
-    """Whether the collection file says what links there are."""
+    """Return whether the collection file says what links there are."""
     return bool(collection.network["links"]) or collection.network["bandwidth_csv"] is not None
 
 

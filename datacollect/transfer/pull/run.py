@@ -298,7 +298,7 @@ def _held_to_its_word(
 
 
 def _unheard(_: object) -> None:
-    """Where nobody wants to know."""
+    """Ignore a report that nobody wants."""
 
 
 def _only(

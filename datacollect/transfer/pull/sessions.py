@@ -264,7 +264,7 @@ class _SessionThread(threading.Thread):
 
 
 def is_final_error(error: BaseException) -> bool:
-    """Whether a source is of no use any more, by whichever route."""
+    """Return whether a source is of no use any more, by whichever route."""
     return bool(getattr(error, "is_final", False))
 
 

@@ -14,7 +14,7 @@ from datacollect.net.safe_text import safe_text, without_secrets
 if TYPE_CHECKING:
     from datacollect.transfer.store.source_check import Differing
 
-NOTHING_FITS = "no file there fits"
+NOTHING_FITS = "no file there matches"
 
 
 def in_words(error: BaseException) -> str:
@@ -49,7 +49,7 @@ def differs(name: str, file: Differing) -> str:
     """Return what to say of a file that is not what its source has."""
     return (
         f"note: {name}/{file.path}: the source has other bytes in {format_bytes(file.n_bytes)} of "
-        "it than came; they are fetched again"
+        "it than arrived; they are fetched again"
     )
 
 

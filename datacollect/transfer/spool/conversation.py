@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it may be used again."""
+        """Return whether it may be used again."""
         return self._channel.is_quiet
 
     def ask(

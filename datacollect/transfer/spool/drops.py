@@ -37,7 +37,8 @@ def wish_drop(folder: Path, collection: str | None) -> None:
         if time.monotonic() > until_s:
             path.unlink(missing_ok=True)
             raise TransferError(
-                f"{folder}: whoever holds the spool does not answer; stop the agent, and drop again"
+                f"{folder}: the process that holds the spool does not answer; stop the agent, and "
+                "drop again"
             )
         time.sleep(LOOK_S)
 

@@ -76,7 +76,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an order: numbers of pieces that are kept, others and why they are not."""
+    """Outcome of an order: numbers of pieces that are kept, others and why they are not."""
 
     kept: tuple[int, ...]
     refused: tuple[tuple[int, str], ...]
@@ -156,7 +156,7 @@ def parse_order(body: bytes) -> Order:
     rows = require_list(tree, "pieces", MOST_ORDERED)
     pieces = tuple(_asked(row, f"pieces[{i}]") for i, row in enumerate(rows))
     if not pieces or len({piece.index for piece in pieces}) < len(pieces):
-        raise ProblemError("pieces must be some, each once")
+        raise ProblemError("pieces must name at least one, each once")
     ticket = tree.get("ticket")
     if not isinstance(ticket, str) or not ticket.isascii() or not ticket.isprintable():
         raise ProblemError("ticket must be the token of a ticket")

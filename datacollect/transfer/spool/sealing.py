@@ -48,7 +48,7 @@ class SealedPiece:
 
     @property
     def sealed_bytes(self) -> int:
-        """How long it is once it is sealed."""
+        """Return how long it is once it is sealed."""
         return self.n_bytes + OVERHEAD_BYTES
 
 

@@ -105,7 +105,7 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 
 def is_as_placed(found: os.stat_result, placed: Stamp) -> bool:
-    """Whether a file looks as it did when it got its name."""
+    """Return whether a file looks as it did when it got its name."""
     return found.st_size == placed.n_bytes and placed.mtime_ns in (None, found.st_mtime_ns)
 
 

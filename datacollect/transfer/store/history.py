@@ -63,7 +63,7 @@ class RouteTotals:
             self._seen[session] = n_bytes
 
     def is_due(self, now_s: float) -> bool:
-        """Whether to note it now."""
+        """Return whether to note it now."""
         if now_s < self._next_s:
             return False
         self._next_s = now_s + max(NOTED_S, now_s * NOTED_PART)

@@ -144,7 +144,7 @@ class Listing:
             )
 
     def _is_repeated(self, entry: Listed) -> bool:
-        """Whether a name is that of the entry before; others must follow it.
+        """Return whether a name is that of the entry before; others must follow it.
 
         Of a list without order nobody could tell which names are new: it might have no end.
         """
@@ -180,7 +180,7 @@ class Listing:
         if most_bytes is not None and entry.n_bytes > most_bytes:
             return f"it has {entry.n_bytes} bytes, and largest_bytes is {most_bytes}"
         if not 0 <= entry.inode < _NUMBER_STOP:
-            return f"its number at its host, {entry.inode}, must be below 2**63"
+            return f"its inode number, {entry.inode}, must be below 2**63"
         return _why_no_time(entry.mtime_ns) or self._why_taken(entry.path)
 
     def _why_taken(self, path: str) -> str | None:

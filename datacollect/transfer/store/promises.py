@@ -76,7 +76,7 @@ class KeptPull:
 
     @property
     def held(self) -> bool | None:
-        """Whether it ended within what was promised; None where that cannot be said."""
+        """Return whether it ended within what was promised; None where that cannot be said."""
         if not self.complete or self.p10_s is None or self.p90_s is None:
             return None
         return self.p10_s <= self.took_s <= self.p90_s

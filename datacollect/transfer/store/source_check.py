@@ -58,7 +58,7 @@ class Differing(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """How much differs, to the ends of parts."""
+        """Return how much differs, to the ends of parts."""
         return sum(part.n_bytes for part in self.parts)
 
 

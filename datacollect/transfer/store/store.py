@@ -90,12 +90,12 @@ class _Source:
     n_lost: Counter[int] = field(default_factory=Counter)  # how often a file was not as written
 
     def is_whole(self, file: int) -> bool:
-        """Whether all parts of a file are recorded."""
+        """Return whether all parts of a file are recorded."""
         row = self.row_of.get(file)
         return row is None or self.left[row] == 0
 
     def is_partly_wanted(self, piece: int) -> bool:
-        """Whether a file that is waited for lacks its part of a piece that has come."""
+        """Return whether a file that is waited for lacks its part of a piece that has come."""
         return any(self.is_live[self.row_of[file]] for file in self.partly.get(piece, ()))
 
     def piece_at(self, file: int, offset: int) -> int:
@@ -318,7 +318,7 @@ class Store:
 
     @property
     def n_rereads(self) -> int:
-        """How many unfinished files are still to be read again before they can be used."""
+        """Return how many unfinished files are still to be read again before they can be used."""
         return self._rereading.n_left
 
     def take_lost(self) -> list[LostBytes]:
@@ -387,7 +387,10 @@ class Store:
         return found
 
     def _is_busy(self) -> bool:
-        """Whether files may become whole without another piece; where all has failed, none does."""
+        """Return whether files may become whole without another piece.
+
+        Where all has failed, none does.
+        """
         if self._failure is not None:
             return False
         return self._checks.is_busy or (self._awaits_rereads and self.n_rereads > 0)
@@ -873,7 +876,7 @@ def _read_at(fd: int, offset: int, n_bytes: int) -> bytes:
 
 
 def _covers(equal: Sequence[Range], span: Span) -> bool:
-    """Whether parts that follow each other hold all of a span."""
+    """Return whether parts that follow each other hold all of a span."""
     at, end = span.offset_bytes, span.offset_bytes + span.n_bytes
     for offset, n_bytes in equal:
         if offset <= at < offset + n_bytes:
@@ -882,7 +885,7 @@ def _covers(equal: Sequence[Range], span: Span) -> bool:
 
 
 _DISTURBED = (
-    "what had come of it was not as it was written, three times: another program writes to the "
+    "what had arrived of it was found altered, three times: another program writes to the "
     "folder .datacollect; stop it, and start the same command again"
 )
 

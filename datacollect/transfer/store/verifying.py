@@ -65,7 +65,7 @@ class Verified(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is altered or gone."""
+        """Return whether nothing is altered or gone."""
         return not self.altered and not self.gone
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,10 @@ class Verified(NamedTuple):
 
 
 def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes]]) -> bool | None:
-    """Whether an open file has the hashes of its parts; None where these do not cover all of it."""
+    """Return whether an open file has the hashes of its parts.
+
+    None where these do not cover all of it.
+    """
     end = 0
     for offset, length, _ in hashes:
         if offset != end:

@@ -50,7 +50,10 @@ class Hops(tuple[Hop, ...]):
 
     @property
     def window_bytes(self) -> int:
-        """What may be under way towards the service, over all of them: the sum of their windows."""
+        """Return what may be under way towards the service, over all of them.
+
+        The sum of their windows.
+        """
         return _sum(hop.start_side for hop in self)
 
     @property

@@ -44,7 +44,7 @@ MOST_CONNECTIONS = 10_000
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """Which routes a user wants.
+    """Choice of routes that a user makes.
 
     Attributes
     ----------

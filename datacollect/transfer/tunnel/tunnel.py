@@ -61,7 +61,7 @@ def tunnel(
         the largest of path minima, by the links of the collection; the direct one unless another is
         more than 5 % better; the next one where a host is gone.
     direct : bool, optional
-        The direct route alone.
+        Only the direct route.
     strict : bool, optional
         Fail where no relay of the best route is left, instead of falling back to the direct one.
     buffer_bytes : int or str, optional
@@ -196,7 +196,7 @@ class Tunnel:
 
     @property
     def why(self) -> str | None:
-        """Why it was cut off; None: it was not.
+        """Return why it was cut off; None: it was not.
 
         Returns
         -------
@@ -296,4 +296,4 @@ class Tunnel:
 
 
 def _unheard(_: object) -> None:
-    """Where nobody wants to know."""
+    """Ignore a report that nobody wants."""

@@ -161,7 +161,7 @@ def test_head_that_the_entries_do_not_make():
     log, other = log_of(), Log([*entries(599), bytes(32)], [600])
     log.changed["/checkpoint"] = Answer(200, other.checkpoint(600).note.data)
     said = " ".join(audited(log))
-    assert "make another root than it has signed" in said
+    assert "have another root than the one that it has signed" in said
     assert "two logs that differ within 600" in said
 
 
@@ -201,7 +201,7 @@ def test_entry_that_is_neither_commitment_nor_amendment_is_named():
     log.entries[3] = b"a secret extension"
     log.leaves[3] = leaf_hash(log.entries[3])
     log.changed["/amendments"] = Answer(200, amendments_data(EVENT.id, []))
-    assert any("entry 3 is no commitment" in each for each in audited(log))
+    assert any("entry 3 is neither a commitment" in each for each in audited(log))
 
 
 def test_receipt_with_a_word_alone_gets_its_proof_from_the_log():
@@ -234,7 +234,7 @@ def test_an_amendment_published_while_the_log_is_read_accuses_nobody():
 def test_amendment_of_a_head_that_is_not_shown_is_one_taken_back():
     log, longer = log_of(20, (5, 20)), log_of(21, (5, 20, 21), at=20)
     log.changed["/amendments"] = longer.get("/amendments")
-    assert any("has signed 21 entries, and shows 20 only" in each for each in audited(log))
+    assert any("has signed 21 entries, but shows only 20" in each for each in audited(log))
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -245,7 +245,7 @@ def test_acknowledged_entry_past_the_end_is_evidence_once_the_event_is_over(is_o
         EVENT, {SERVICE.log.name: whole}, {"a": RECEIPT.with_more([word])}, is_over=is_over
     )
     said = [lie.text for lie in lies]
-    assert said == ["It has acknowledged entry 600, and never logged it."] * is_over
+    assert said == ["It has acknowledged entry 600, but never logged it."] * is_over
 
 
 def test_log_that_is_not_shown_is_held_against_receipts():
@@ -258,7 +258,7 @@ def test_log_that_is_not_shown_is_held_against_receipts():
 
     assert said(proved) == []
     hidden = {SERVICE.log.name}
-    assert said(proved, hidden=hidden) == ["It has signed 256 entries, and shows no log."]
+    assert said(proved, hidden=hidden) == ["It has signed 256 entries, but shows no log."]
     assert said(told, hidden=hidden) == []
     assert said(told, hidden=hidden, is_over=True) == [
         "It has acknowledged entry 3, and shows no log."

@@ -315,7 +315,9 @@ def test_superseded_by_what_no_log_shows_is_a_dispute_in_the_end(case):
     found = case.audit()
     (dispute,) = found.custody.disputes
     assert dispute.between == ("destination", "services")
-    assert dispute.text.startswith("1 entry: superseded by what never came, and stands in no log")
+    assert dispute.text.startswith(
+        "1 entry: superseded by an entry that never arrived and is in no log"
+    )
     assert dispute.examples == (D.entry.hex(),)
     assert (found.evidence, found.exit_code) == ((), 1)
     case.is_over = False
@@ -362,8 +364,8 @@ def test_what_is_superseded_by_what_never_came_is_counted_and_named(case, capsys
     arguments = ["audit", "event.toml", "--batches", "batches", "--verdicts", "verdicts"]
     assert run(arguments) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "1 superseded by what never came" in lines
-    assert f"superseded by what never came: {D.entry.hex()}" in " ".join(lines)
+    assert "1 superseded by an entry that never arrived" in lines
+    assert f"superseded by an entry that never arrived: {D.entry.hex()}" in " ".join(lines)
     assert run([*arguments, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["custody"]
     assert told["superseded_by_absent"] == 1
@@ -521,7 +523,7 @@ def test_a_batch_that_claims_many_rows_or_is_too_long_is_read_in_part_only(case,
     file.write_bytes(data + bytes(10**6))
     case.batches = case.batches[:1]
     found = case.audit()
-    assert "its rows are not those that its note says" in found.custody.troubles[0]
+    assert "its rows do not match its note" in found.custody.troubles[0]
 
 
 def test_a_log_of_verdicts_without_a_quorum_counts_nothing_and_accuses_nobody(case):
@@ -533,7 +535,7 @@ def test_a_log_of_verdicts_without_a_quorum_counts_nothing_and_accuses_nobody(ca
         verdicts=case.folder / "verdicts",
     )
     assert (
-        "2 witnesses have signed the log of verdicts, 3 make it count"
+        "2 witnesses have signed the log of verdicts, and 3 are needed"
         in (found.custody.troubles[0])
     )
     assert found.custody.counts == {

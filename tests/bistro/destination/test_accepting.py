@@ -126,7 +126,7 @@ def test_whatever_it_is_called_it_is_taken_under_a_safe_name(tmp_path, file, cal
 
 @pytest.mark.parametrize("name", ["absent.pdf", "."])
 def test_what_is_no_file_is_named(tmp_path, name):
-    with pytest.raises(ProblemError, match="must be a file that is there"):
+    with pytest.raises(ProblemError, match="must be an existing file"):
         accept_file(tmp_path, ANN, tmp_path / name)
 
 
@@ -170,7 +170,7 @@ def test_by_the_command(organiser, file, capsys):
     [
         ({3: "Ann Le"}, "did you mean 'Ann Lee'?"),
         ({3: "Max"}, "write the name as it stands there"),
-        ({4: "absent.pdf"}, "must be a file that is there"),
+        ({4: "absent.pdf"}, "must be an existing file"),
         ({7: "--when", 8: "9000-01-01"}, "must be a time that has passed"),
         ({7: "--when", 8: "soon"}, "must be a date and time"),
     ],

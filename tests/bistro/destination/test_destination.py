@@ -41,9 +41,9 @@ def test_a_chain_without_gaps_holds_whatever_the_order_in_which_it_comes():
 
 def test_a_batch_that_is_not_shown_is_named():
     assert texts(Link(0, A, bytes(32)), Link(2, C, B)) == [
-        "It has signed batch 2 and shows no batch 1."
+        "It has signed batch 2, but shows no batch 1."
     ]
-    assert texts(Link(1, B, A)) == ["It has signed batch 1 and shows no batch 0."]
+    assert texts(Link(1, B, A)) == ["It has signed batch 1, but shows no batch 0."]
 
 
 def test_two_batches_of_one_number_are_named_with_both_notes():
@@ -128,8 +128,8 @@ def test_a_row_that_its_owner_has_not_signed_is_its_bistros_own(tmp_path, what):
     assert [bytes(entry) for entry in good["entry"]] == [other.entry]
     assert lie.who == "north"
     assert lie.text == (
-        "It reports what nobody handed in: 1 row of its batch 0 without the owner's signature, "
-        "the first is row 1."
+        "It reports entries that nobody handed in: 1 row of its batch 0 without the owner's "
+        "signature, the first is row 1."
     )
 
 
@@ -142,8 +142,8 @@ def test_a_row_that_its_ticket_has_not_signed_is_its_bistros_own(tmp_path, ticke
     good, (lie,) = rows_handed_in(batch_of(tmp_path, *rows), EVENT, keys)
     assert [bytes(entry) for entry in good["entry"]] == [other.entry]
     assert lie.text == (
-        "It reports what nobody handed in: 1 row of its batch 0 without the ticket's signature, "
-        "the first is row 1."
+        "It reports entries that nobody handed in: 1 row of its batch 0 without the ticket's "
+        "signature, the first is row 1."
     )
 
 

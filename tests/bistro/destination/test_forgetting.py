@@ -211,7 +211,7 @@ def test_nobody_else_writes_meanwhile(collected, tmp_path, monkeypatch, place):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ("soon", "nobody is forgotten while files are collected"),
+        ("soon", "nobody can be forgotten while files are collected"),
         ("nobody", "did you mean 'Ann Lee'?"),
         ("damaged", "forgetting.json: is damaged"),
     ],

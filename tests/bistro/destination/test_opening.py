@@ -305,7 +305,7 @@ def test_a_ticket_is_revoked_since_the_first_log_has_published_it():
 
 
 def test_tickets_of_others_are_refused_at_the_start(tmp_path):
-    with pytest.raises(ProblemError, match="must hold the tickets"):
+    with pytest.raises(ProblemError, match="must hold everybody's tickets"):
         read_tickets(tmp_path, EVENT)
     other = collecting_event(name="Another")
     (tmp_path / "a.ticket").write_text(ticket_of(other).text)

@@ -272,7 +272,7 @@ def test_of_an_event_that_was_cancelled_it_is_said_and_what_had_come_is_here(
     (tmp_path / "people.csv").write_text("person\nAnn\n")
     remind = ["event", "remind", "destination.toml", "--tickets", "tickets"]
     assert run([*remind, "--people", "people.csv", "-o", "remind.csv"]) == 2
-    assert "nobody hands in any more" in " ".join(capsys.readouterr().err.split())
+    assert "nobody can hand in any longer" in " ".join(capsys.readouterr().err.split())
 
 
 def write_destination(folder):

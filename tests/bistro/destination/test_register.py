@@ -593,7 +593,7 @@ def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, so
     assert register.known(upload.entry) == Known(upload.entry)
     (lie,) = register.held.lies()
     assert lie.who == "north"
-    assert lie.text.startswith("It reports what nobody handed in: 1 row of its batch 0")
+    assert lie.text.startswith("It reports entries that nobody handed in: 1 row of its batch 0")
     # Whoever is pushed to later is heard.
     south.push(upload)
     take_all(register, south)
@@ -720,7 +720,7 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     (fork,) = [text for text in texts if "2 batches of number 0" in text]
     for batch in (first, forked):
         assert json.dumps(batch.note.data.decode()) in fork
-    assert "It has signed batch 2 and shows no batch 1." in texts
+    assert "It has signed batch 2, but shows no batch 1." in texts
     assert any("opening no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
     register.held.take_batch(hidden)

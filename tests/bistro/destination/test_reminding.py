@@ -143,7 +143,7 @@ def test_a_line_that_was_cut_counts_for_nobody(people, server):
 def test_a_mail_server_file_says_what_is_wrong(tmp_path):
     path = tmp_path / "smtp.toml"
     path.write_text('host = "mail"\nfrom = "a@x"\nuser = "a"\n')
-    with pytest.raises(ProblemError, match="user and password_file stand together"):
+    with pytest.raises(ProblemError, match="user and password_file belong together"):
         SmtpConfig.from_file(path)
     (tmp_path / "word").write_text("secret\n")
     path.write_text('host = "mail"\nfrom = "a@x"\nuser = "a"\npassword_file = "word"\n')

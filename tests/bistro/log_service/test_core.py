@@ -818,7 +818,7 @@ def test_an_event_that_was_cancelled_takes_nothing_more_and_no_amendment_after_a
         refused = [answer for answer in each.take(Refuse) if answer.status in (400, 410)]
         assert [answer.status for answer in refused] == [410, 400]
         assert refused[0].text == "the event was cancelled: the exam is moved"
-        assert "nothing changes it any more" in refused[1].text
+        assert "can no longer be changed" in refused[1].text
 
 
 VERDICTS_EVENT = event_of(

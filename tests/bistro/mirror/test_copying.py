@@ -125,9 +125,9 @@ def test_cosignatures_that_come_later_are_kept(tmp_path):
 def test_shorter_log_is_named_and_takes_nothing_away(tmp_path):
     copy = copy_in(tmp_path)
     taken(copy, log_of([3, 300]))
-    assert "shows 3 entries, and has published 300" in taken(copy, log_of([3]))
+    assert "shows 3 entries, but has published 300" in taken(copy, log_of([3]))
     empty = Changed(log_of([3]), lambda path: Answer(404, b"") if path == "/checkpoint" else None)
-    assert "shows no checkpoint, and has published 300" in taken(copy, empty)
+    assert "shows no checkpoint, but has published 300" in taken(copy, empty)
     # Another mirror may be behind.
     assert taken(copy, log_of([3]), is_mirror=True) == ""
     assert taken(copy, empty, is_mirror=True) == ""
@@ -188,7 +188,7 @@ HOSTILE = {
     ),
     "two witnesses": (
         answering("/checkpoint", log_of([400], n_witnesses=2).head()),
-        "2 witnesses have signed its checkpoint of 400 entries, and 3 make it count",
+        "2 witnesses have signed its checkpoint of 400 entries, and 3 are needed",
     ),
     "no checkpoint": (answering("/checkpoint", b"\xff\0"), "the checkpoint"),
     "fails": (answering("/checkpoint", b"", 500), "answers 500"),
@@ -198,7 +198,7 @@ HOSTILE = {
         answering(
             "/tile/entries/001.p/144", log_of([400], 399).get("/tile/entries/001.p/144").body
         ),
-        "its 400 entries make another root than it has signed",
+        "its 400 entries have another root than the one that it has signed",
     ),
     "sizes of another stretch": (answering("/sizes/0", b"9999\n"), "must have sizes from 0"),
     "no sizes": (answering("/sizes/0", b"\xff\n"), "must be a whole number"),

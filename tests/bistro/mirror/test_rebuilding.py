@@ -330,7 +330,7 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert "another process is using it; stop it first" in capsys.readouterr().err
     world.kill(service)
     assert run([*one, "--receipts", "none"]) == 2
-    assert "none: no such folder; name that of the receipts" in capsys.readouterr().err
+    assert "none: no such folder; name the folder of the receipts" in capsys.readouterr().err
     # Nothing was lost: nothing is needed.
     assert run(one) == 0
     assert "it can continue: start it" in capsys.readouterr().out

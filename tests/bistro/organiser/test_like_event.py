@@ -97,7 +97,7 @@ def test_other_witnesses_have_a_quorum_of_their_own(other):
         ('deadline = "2026-10-25T02:30:00"\n', 0, "show 2026-10-25 02:30 twice"),
         ('timezone = "Mars/Base"\n', 0, "Mars/Base"),
         ('deadline = "2026-09-01"\n', 0, "deadline"),
-        ('name = "x"\n', 60_000, "which there is not; give another number"),
+        ('name = "x"\n', 60_000, "which does not exist; give another number"),
     ],
 )
 def test_what_cannot_be_is_named(other, draft, ports_up, why):
@@ -110,6 +110,6 @@ def test_by_the_command(other, capsys):
     (other.parent / "draft.toml").write_text('deadline = "2026-11-10"\n')
     arguments = ["event", "new", "draft.toml", "-o", "longer.toml"]
     assert run([*arguments, "--ports-up", "1"]) == 2
-    assert "name that by --like" in capsys.readouterr().err
+    assert "name that event with --like" in capsys.readouterr().err
     assert run([*arguments, "--like", "event.toml", "--ports-up", "1"]) == 0
     assert read_event((other.parent / "longer.toml").read_bytes()).name

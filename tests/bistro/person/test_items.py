@@ -100,8 +100,8 @@ def test_ticket_with_another_key_is_refused_before_anything_is_sealed(here, caps
     [
         ("none.txt", "no such file"),
         ("folder", "is a folder"),
-        ("/dev/null", "no regular file"),
-        ("", "an empty name"),
+        ("/dev/null", "not a regular file"),
+        ("", "has an empty name"),
         ("n" * 256, "File name too long"),
     ],
 )
@@ -131,7 +131,7 @@ def test_file_that_another_process_hands_in_is_left_to_it(here, capsys):
     [item] = items_of(["a.txt"], None)
     with kept_item(item, EVENT, DATA, None):
         said = refused(capsys, "a.txt")
-    assert "a.txt: another process is handing it in; wait for its end" in said
+    assert "a.txt: another process is handing it in; wait until it ends" in said
     with kept_item(item, EVENT, DATA, None) as (_, receipt):
         assert receipt.proofs
 

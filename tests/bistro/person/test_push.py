@@ -201,7 +201,7 @@ def test_bistro_that_wants_to_be_left_alone_is_waited_for_within_limits(event, r
     assert (core.step, core.wait_s) == (Begin(0, len(DATA)), 7.0)
     core.take(Answer(429, b"", MOST_WAIT_S + 1))
     assert core.step == Begin(1, len(DATA))
-    assert "asked again in 61 s" in core.troubles[0]
+    assert "asks to try again in 61 s" in core.troubles[0]
 
 
 def test_forgotten_upload_begins_again(event, receipt):

@@ -107,7 +107,7 @@ def test_tusd_holds_in_the_end_what_was_sealed(tmp_path, monkeypatch, tusd, seed
                 Payload.committed(commitment),
                 lambda _: None,
             )
-    assert core.troubles == ["north: has everything and signs nothing"]
+    assert core.troubles == ["north: has received everything, but signs nothing"]
     assert way.n_cut > 1
     held = [path.read_bytes() for path in (tmp_path / "uploads").iterdir() if not path.suffix]
     with ciphertext_of(tmp_path / "a.keep", kept) as blocks:

@@ -141,7 +141,7 @@ def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monk
     said = " ".join(err.split())
     assert "keep a.txt.receipt.json and a.txt.proof for ever, a.txt.keep until it is col" in said
     assert "a.txt.proof shows, beside the receipt and the file, that this file is what was" in said
-    assert "whoever sees it can test guesses of what is in the file; until that is collec" in said
+    assert "anyone who sees it can test guesses of what is in the file; until the file is" in said
     assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
     assert "\nin time, for some bytes\n" in capsys.readouterr().out
 

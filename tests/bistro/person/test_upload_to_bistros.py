@@ -302,7 +302,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         run_bistro(world, "south", held)
         code, told = uploaded(capsys)
     assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
-    assert "a.bin.keep.anew: was damaged, and was sealed once more" in told["troubles"]
+    assert "a.bin.keep.anew: was damaged, and was sealed again" in told["troubles"]
     assert "south holds it sealed anew, by its own word" in told["proved"]
     assert len(anew_words(world, person)) == 1
     assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99
@@ -355,18 +355,18 @@ def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, 
         verdict = f"superseded: {second.hex()}"
         code, said, proved, troubles = judged(own, SUPERSEDED, second.hex())
         assert (code, said) == (1, verdict)
-        assert f"{second.hex()} stands in its place, on which nothing is proved" in proved
+        assert f"{second.hex()} counts instead, about which nothing is proved" in proved
         assert troubles[-1] == "run it again later; else show the organiser your receipts"
         code, said, proved, troubles = judged(second, REFUSED, NEVER_CAME)
         assert (code, said) == (1, verdict)
         assert "it does not count: " in proved
-        assert f"{second.hex()} stands in its place, and was refused, for it never came" in proved
+        assert f"{second.hex()} counts instead, and was refused, for it never came" in proved
         assert troubles[-1] == "neither of them counts: show the organiser your receipts"
         # No honest log takes that back: here it only says what is asked for.
         assert judged(second, SUPERSEDED, third.hex())[0] == 1
         code, said, proved, troubles = judged(third, COLLECTED)
         assert (code, said, troubles) == (0, verdict, [])
-        assert f"{third.hex()} stands in its place: proved by the destination's log" in proved
+        assert f"{third.hex()} counts instead: proved by the destination's log" in proved
         # By each other: who says so is asked no longer than that takes.
         judge(log, world, {"entry": third.hex()}, SUPERSEDED, second.hex())
         assert uploaded(capsys)[0] == 1
@@ -374,7 +374,7 @@ def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, 
         judge(log, world, {"entry": strangers.hex()}, COLLECTED)
         code, said, proved, troubles = judged(own, SUPERSEDED, strangers.hex())
         assert (code, said) == (1, f"superseded: {strangers.hex()}")
-        assert "stands in its place, and has not the mark of your ticket" in proved
+        assert "counts instead, but does not have the mark of your ticket" in proved
         assert troubles[-1] == (
             "no file of yours has it: show the organiser your receipt, and say so"
         )

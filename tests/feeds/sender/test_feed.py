@@ -226,7 +226,7 @@ def test_an_end_that_does_not_add_up_is_none(change, is_ended):
     here = FeedCounts(made=3, made_bytes=10, lost=1)
     there = replace(here, received=2, received_bytes=8, lost_bytes=2)
     require_end(there, here, is_ended=True, receiver="D")
-    with pytest.raises(ProblemError, match="look into its files"):
+    with pytest.raises(ProblemError, match="check its files"):
         require_end(replace(there, **change), here, is_ended=is_ended, receiver="D")
 
 

@@ -153,7 +153,7 @@ def test_who_receives_by_the_ticket_is_not_made_to_send(config):
 
 
 def test_tools_are_those_of_the_agent_and_of_the_ticket(tests):
-    with pytest.raises(RefusedError, match="'ping' is none of this agent's: tcp"):
+    with pytest.raises(RefusedError, match="'ping' is not one of this agent's: tcp"):
         ticket(tests, tools=("ping",))
     one = ticket(tests)
     tests.ask(one, 1, 30.0)

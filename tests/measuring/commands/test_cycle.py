@@ -68,7 +68,7 @@ def test_a_dry_run_says_what_floods_that_plans_ask_for_may_cost(hosts, tmp_path,
     options = ("-o", str(tmp_path / "samples"), "--tools", "tcp,flood", "--dry-run")
     code, _, err = call("measure", "cycle", hosts, *options)
     assert code == 0
-    text = "more at once than was shown: at most 240 MB and 2 min 24 s in all"
+    text = "more at once in a plan than was shown: at most 240 MB and 2 min 24 s in all"
     assert text in " ".join(err.split())
     said = json.loads(call("measure", "cycle", hosts, *options, "--json")[1])
     assert (said["host_floods_most_bytes"], said["host_floods_most_s"]) == (240_000_000, 144.0)

@@ -99,7 +99,7 @@ def test_a_destination_that_is_no_host_is_mended_by_an_option(agents, call, tmp_
         code, _, err = call("measure", "hosts", *urls, away)
         said = " ".join(err.split())
         assert code == 2
-        assert "one of the hosts, got 'D'; there are S, T: say which by --destination" in said
+        assert "one of the hosts, got 'D'; there are S, T: say which one with --destination" in said
         assert f"{away} is left out: cannot be reached: Connection refused; is its agent" in said
         assert said.count("127.0.0.1:1 ") == 1
         assert call("measure", "hosts", *urls, "--destination", "T")[0] == 0

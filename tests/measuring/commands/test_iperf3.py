@@ -125,15 +125,15 @@ def test_a_fast_path_is_measured_by_bytes(tmp_path, call, fake):
 @pytest.mark.parametrize(
     ("output", "why"),
     [
-        (recorded("refused"), "Connection refused'; see that `iperf3 -s -p 5201` runs there"),
+        (recorded("refused"), "Connection refused'; check that `iperf3 -s -p 5201` runs there"),
         (
             {**recorded("refused"), "error": "the server is busy running a test. try again later"},
             "it runs one test at a time; repeat this one later",
         ),
-        (json.dumps(recorded("tcp"))[:700], "S: iperf3 prints no whole result, but '{"),
-        ("", "prints no whole result, but 'nothing'"),
-        ("\x1b[31m" + "[" * 100_000, "prints no whole result, but '\\x1b"),
-        ("[1]", "prints no whole result"),
+        (json.dumps(recorded("tcp"))[:700], "S: iperf3 prints no complete result, but '{"),
+        ("", "prints no complete result, but 'nothing'"),
+        ("\x1b[31m" + "[" * 100_000, "prints no complete result, but '\\x1b"),
+        ("[1]", "prints no complete result"),
         ({"start": {}, "end": {}}, "S: iperf3: start.connected is empty"),
         ({"start": 3, "end": 4}, "S: iperf3: start is missing; give the complete output"),
         (recorded("tcp", bytes=0, bits_per_second=0), "nothing arrived"),
@@ -160,7 +160,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path, call, fake, monkeypatc
     command = ("measure", "tcp", write_hosts(tmp_path), "-o", str(tmp_path / "samples"))
     code, out, _ = call(*command, "--seconds", "2")
     assert code == 1
-    assert "S: iperf3 has not ended after 1 s; see that its server runs" in out
+    assert "S: iperf3 has not ended after 1 s; check that its server runs" in out
     assert "127.0.0.2:5201" in out
 
 

@@ -140,7 +140,7 @@ def test_a_new_tool_is_asked_for_run_kept_and_taken_by_cycles(tmp_path):
         done = measure(tmp_path, *cycle)
         assert json.loads(done.stdout)["failures"] == [], done.stderr
         refused = measure(tmp_path, "ping", "hosts.toml")
-        assert "refuses: the tool 'ping' is none of this agent's: hello" in refused.stdout
+        assert "refuses: the tool 'ping' is not one of this agent's: hello" in refused.stdout
     rows = read_parts(Path(tmp_path, "samples")).frame
     rows = rows[rows["tool"] == "hello"].sort_values("time_s")
     assert [json.loads(text) for text in rows["settings"]] == [{"times": 4}, {"times": 3}]

@@ -146,7 +146,7 @@ def test_floods_of_hosts_take_at_most_a_part_of_a_cycle(tmp_path, lines, n):
     into_d = rows["settings"].map(lambda text: settings_of(text).get("host"))
     is_asked = (rows["tool"] == "flood") & ~((into_d == "D") & (rows["concurrency"] == n - 2))
     assert rows.loc[is_asked, "bytes"].sum() <= 0.3 * rows.loc[~is_asked, "bytes"].sum()
-    (line,) = [line for line in said if line.startswith("floods of hosts that a plan")]
+    (line,) = [line for line in said if line.startswith("floods of hosts that do more")]
     assert "in all" in line
 
 
@@ -157,7 +157,7 @@ def test_the_commands_of_the_book_answer_rightly(tmp_path, lines, call):
     samples, problem = str(tmp_path / "samples"), str(tmp_path / "problem.toml")
     code, _, err = call("measure", "cycle", hosts, "-o", samples, "--dry-run")
     assert code == 0
-    assert "floods of hosts that a plan has do more at once than was shown" in " ".join(err.split())
+    assert "floods of hosts that do more at once in a plan than was shown" in " ".join(err.split())
     assert call("measure", "cycle", hosts, "-o", samples)[0] == 0
     holds = ("--backlog", "S1=6 GB", "--backlog", "S2=10 GB")
     code, _, err = call("measure", "problem", samples, "--hosts", hosts, *holds, "-o", problem)

@@ -45,7 +45,9 @@ def test_a_record_that_is_none_is_named(tmp_path, spoil):
     write_record(tmp_path, RECORD)
     tree = json.loads((tmp_path / FILE).read_text())
     (tmp_path / FILE).write_text(json.dumps(spoil(tree)))
-    with pytest.raises(ProblemError, match=r"cycle\.json: is no record of a cycle of this version"):
+    with pytest.raises(
+        ProblemError, match=r"cycle\.json: is not a record of a cycle of this version"
+    ):
         read_record(tmp_path)
 
 
@@ -54,7 +56,7 @@ def test_a_record_cut_anywhere_is_named(tmp_path):
     data = (tmp_path / FILE).read_bytes()
     for n in range(len(data)):
         (tmp_path / FILE).write_bytes(data[:n])
-        with pytest.raises(ProblemError, match="is no record of a cycle"):
+        with pytest.raises(ProblemError, match="is not a record of a cycle"):
             read_record(tmp_path)
 
 

@@ -122,7 +122,7 @@ def test_what_was_there_when_the_time_was_over_counts(program, pair):
 def test_a_program_that_hangs_is_ended(program, pair, name):
     program(name, "exec sleep 100")
     row = traced(*pair, TraceSettings(seconds=0.5))
-    assert row["ended"] == f"{name} said nothing in time"
+    assert row["ended"] == f"{name} printed nothing in time"
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_all_patience_has_an_end():
     one.tick(5.0)
     assert one.tick(10.0) == [
         GiveBack("a", "me/1"),
-        Ended("another test, or no answer, until all patience was over"),
+        Ended("another test, or no answer, until the time to wait was over"),
     ]
     assert one.tick(11.0) == []
 

@@ -169,7 +169,7 @@ def with_row(i, row):
         ),
         pytest.param(
             with_row(2, ("S", "D", 0, 600, 350, 0.0, 7.0)),
-            "a route has two hosts at least",
+            "a route needs at least two hosts",
             id="no hop at all",
         ),
         pytest.param(

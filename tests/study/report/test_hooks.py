@@ -87,7 +87,7 @@ def test_a_module_that_can_be_imported_is_a_hook_too():
         ("empty", "there is no file empty/__init__.py"),
         ("own.py:jugde", "there is no function 'jugde' in it; did you mean 'judge'?"),
         ("own.py:NUMBER", "there is no function 'NUMBER' in it"),
-        ("cut.py", "line 1: invalid syntax; mend it"),
+        ("cut.py", "line 1: invalid syntax; correct it"),
         ("text.txt", "text.txt is not Python source"),
         ("json.py", "a module is called 'json' already"),
     ],

@@ -430,13 +430,17 @@ def test_it_ends_after_what_is_under_way(tmp_path):
     agent.handle(events.Passed(at(5), 1, 1, 1))
     stop, _, close = agent.handle(events.StopAsked(at(5)))
     assert stop == actions.StopListening()
-    assert close == actions.EndSession(3, "the agent ends", False)  # it waits for nothing
+    assert close == actions.EndSession(3, "the agent is stopping", False)  # it waits for nothing
     agent.handle(events.Ended(at(5), 3, ""))
     assert agent.handle(events.Tick(at(5.5))) == []
-    assert agent.handle(events.Sent(at(5.6), 2)) == [actions.EndSession(2, "the agent ends", False)]
+    assert agent.handle(events.Sent(at(5.6), 2)) == [
+        actions.EndSession(2, "the agent is stopping", False)
+    ]
     agent.handle(events.Ended(at(5.7), 2, ""))
     # Nothing has been relayed for a second.
-    assert agent.handle(events.Tick(at(6.0))) == [actions.EndSession(1, "the agent ends", False)]
+    assert agent.handle(events.Tick(at(6.0))) == [
+        actions.EndSession(1, "the agent is stopping", False)
+    ]
     *_, last = agent.handle(events.Ended(at(6.1), 1, ""))
     assert last == actions.Exit()
 
@@ -447,7 +451,7 @@ def test_it_does_not_wait_for_ever_and_not_at_all_if_told_again(tmp_path):
         tls(agent)
         ask(agent, "/v1/inventory", source())
         agent.handle(events.StopAsked(at(5)))
-        assert agent.handle(event) == [actions.EndSession(1, "the agent ends", reset)]
+        assert agent.handle(event) == [actions.EndSession(1, "the agent is stopping", reset)]
 
 
 @pytest.mark.parametrize("is_told_again", [False, True])
@@ -459,7 +463,7 @@ def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
     agent.handle(events.StopAsked(at(5)))
     told_s = 10.0 if is_told_again else 65.0
     told = events.StopAsked(at(told_s)) if is_told_again else events.Tick(at(told_s))
-    assert agent.handle(told) == [actions.EndSession(1, "the agent ends", True)]
+    assert agent.handle(told) == [actions.EndSession(1, "the agent is stopping", True)]
     assert agent.handle(events.Tick(at(told_s + 4.9))) == []
     log, last = agent.handle(events.Tick(at(told_s + 5.0)))
     assert (log.what, last) == ("failed", actions.Exit())

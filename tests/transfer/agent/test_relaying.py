@@ -234,7 +234,10 @@ def test_withdrawn_keys_and_the_end_close_ways(tmp_path, target):
                 assert time.monotonic() < deadline_s
                 time.sleep(0.01)
             # A file that cannot be read changes nothing.
-            assert "collectors, operators and users are not reread" in relay.records.pop()["why"]
+            assert (
+                "collectors, operators and users could not be read again"
+                in relay.records.pop()["why"]
+            )
             path.write_text(path.read_text().replace("x", "ed25519:", 1))
             text = path.read_text()
             start = text.index("collectors")

@@ -89,7 +89,7 @@ def test_what_is_no_file_is_not_replaced_even_by_force(here, kind):
         ({"name": "../S1"}, "the agent's name must be a name of ASCII letters"),
         ({"collectors": ["ed25519:abc"]}, r"collectors\[0\] must be ed25519:"),
         ({"collectors": ["ed25519-private:abc"]}, "must be a public key, got a private one"),
-        ({"serve": "gone"}, "serve must be a folder that is there"),
+        ({"serve": "gone"}, "serve must be an existing folder"),
         ({"serve": "."}, "lies in the folder that is served.*name another place with -o"),
         ({"serve": None}, "serve and connect_to are both missing"),
         ({"connect_to": {"S1": "a.example:1"}}, "names this agent itself"),
@@ -130,7 +130,7 @@ def test_where_collectors_reach_it(monkeypatch, listen, address, url):
 
 def test_a_host_without_a_name_has_to_be_told_one(here, monkeypatch):
     monkeypatch.setattr(socket, "getfqdn", lambda: "localhost.localdomain")
-    with pytest.raises(ProblemError, match="knows no name of its own; say it with --address HOST"):
+    with pytest.raises(ProblemError, match="has no name of its own; give one with --address HOST"):
         set_up_agent(setting(address=None))
     assert files(here) == {}
 

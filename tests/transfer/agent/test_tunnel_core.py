@@ -225,7 +225,7 @@ def test_a_service_whose_name_is_never_found_hangs_nobody(tmp_path):
     ask(one, 1, pass_ticket())
     one.handle(events.NonceKept(at(0), 1))
     assert ended(one, 14) == []
-    assert ended(one, 15) == ["its service hangs"]
+    assert ended(one, 15) == ["its service does not respond"]
 
 
 def test_an_agent_that_is_to_end_lets_a_tunnel_go_on_while_something_passes(tmp_path):
@@ -235,7 +235,7 @@ def test_an_agent_that_is_to_end_lets_a_tunnel_go_on_while_something_passes(tmp_
     for s in (11, 12, 13):
         one.handle(events.Passed(at(s), 1, 1, 1))
         assert ended(one, s + 0.5) == []
-    assert ended(one, 15) == ["the agent ends"]
+    assert ended(one, 15) == ["the agent is stopping"]
 
 
 # Services of the agent's own ---------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_an_agent_that_ends_does_not_wait_for_them(tmp_path):
     one = with_service(tmp_path)
     served(one, 1)
     done = one.handle(events.StopAsked(at(1)))
-    assert actions.EndSession(1, "the agent ends", False) in done
+    assert actions.EndSession(1, "the agent is stopping", False) in done
 
 
 def test_a_tunnel_of_its_name_is_refused(tmp_path):

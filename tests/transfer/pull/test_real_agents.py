@@ -179,7 +179,7 @@ def test_what_patterns_do_not_fit_any_more_is_not_gone(tmp_path, served, collect
     assert answer.complete, answer.missing
     assert sorted(arrived(tmp_path / "into/S1")) == [f"{i:02}" for i in range(10)]
     (note,) = told
-    assert note.startswith("note: S1: no file there fits 'large.*' of sources.S1.files; ")
+    assert note.startswith("note: S1: no file there matches 'large.*' of sources.S1.files; ")
 
 
 @pytest.mark.slow

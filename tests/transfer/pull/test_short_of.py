@@ -19,7 +19,7 @@ from datacollect.transfer.store.folder import opening
 FILES = {"a/one": b"1" * 100, "b": b"2" * 70_000, "empty": b""}
 MANY = {f"{i:03}": b"x" * i for i in range(100)}
 UNPROMISED = (
-    "note: {}: its file system does not promise that {} outlast a loss of power: after one, start "
+    "note: {}: its file system does not promise that {} survive a loss of power: after one, start "
     "the same command with --verify"
 )
 
@@ -68,7 +68,7 @@ def test_where_files_are_not_synced_either_the_note_says_that(
 
 
 REMEDIES = {
-    errno.EIO: "mend the disk",
+    errno.EIO: "repair the disk",
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room, or have the quota raised",
     errno.ESTALE: "mount it again",

@@ -24,13 +24,13 @@ def test_a_list_that_gives_a_name_now_and_then_ends_and_others_come(
     answer = dc.pull(collection_of(one, two, limits=limits), tmp_path / "into", tell=told.append)
     (missing,) = answer.missing
     assert missing.source == "S2"
-    assert "its list comes too slowly, less than a name and 512 bytes a second" in missing.why
+    assert "its list arrives too slowly, less than a name and 512 bytes a second" in missing.why
     assert "over 3 s" in missing.why
     assert "set a longer patience_s in [limits]" in missing.why
     assert len([target for _, target in two.calls if "inventory" in target]) <= 4
     # It is not tried again: it would bring as little.
     assert lists_begun(two) == 1
-    assert sum(line.startswith("given up: S2: its list comes") for line in told) == 1
+    assert sum(line.startswith("given up: S2: its list arrives") for line in told) == 1
     assert all((tmp_path / f"into/S1/{name}").read_bytes() == FILES[name] for name in FILES)
 
 
@@ -42,7 +42,7 @@ def test_the_remedy_works_where_its_disk_needs_more_time(agents, collection_of, 
     limits = {"patience_s": 2.0, "timeout_s": 2.0}
     collection = collection_of(slow, limits=limits)
     answer = dc.pull(collection, tmp_path / "into")
-    assert "comes too slowly" in answer.missing[0].why
+    assert "arrives too slowly" in answer.missing[0].why
     collection["limits"]["patience_s"] = 60.0
     assert dc.pull(collection, tmp_path / "into").complete
 

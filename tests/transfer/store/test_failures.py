@@ -66,7 +66,7 @@ ERRORS = {
     "failing": (
         apsw.IOError("disk I/O error"),
         "disk I/O error|no room",
-        "make room, or mend the disk",
+        "make room, or repair the disk",
     ),
     "read-only": (
         apsw.ReadOnlyError("read-only"),
@@ -157,7 +157,7 @@ def test_damage_leaves_files_where_they_are(tmp_path):
 REMEDIES = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room, or have the quota raised",
-    errno.EIO: "mend the disk",
+    errno.EIO: "repair the disk",
     errno.EROFS: "mount it for writing",
     errno.EMFILE: "ulimit -",
 }
@@ -190,7 +190,7 @@ def test_opening_on_such_a_disk_is_no_bad_input(tmp_path, monkeypatch, number, n
 def test_opening_what_is_no_folder_is_bad_input(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        NotWrittenError, match=r"is not a folder to write to: .*name another"
+        NotWrittenError, match=r"is not a folder that can be written to: .*name another"
     ) as caught:
         Store(tmp_path / "file")
     assert caught.value.exit_code == 2

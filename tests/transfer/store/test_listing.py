@@ -132,7 +132,7 @@ def test_only_a_listing_that_came_to_its_end_counts(tmp_path):
 def test_only_wanted_sources_count(tmp_path):
     """S lacks a file; taken out of the collection, it counts no more. An empty source counts."""
     lacking, good, empty = Held("S"), Held("T", one=10), Held("E")
-    lacking.left_out = [LeftOut("pipe", "is no regular file")]
+    lacking.left_out = [LeftOut("pipe", "is not a regular file")]
     assert not pull(tmp_path, lacking, good).is_complete
     pulled = pull(tmp_path, good, empty)
     assert pulled.is_complete
@@ -157,7 +157,7 @@ def test_trouble_is_noted_until_a_source_is_listed(store):
 
 
 def test_a_broken_second_listing_leaves_what_the_first_left_out(store):
-    listed(store, Page((), [LeftOut("pipe", "is no regular file")]))
+    listed(store, Page((), [LeftOut("pipe", "is not a regular file")]))
     store.listing("S").take(Page(()))
     assert [m.path for m in store.state.missing()] == ["pipe"]
 

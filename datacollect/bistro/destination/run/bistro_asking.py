@@ -48,7 +48,9 @@ class BistroAsking:
             answer = asker.post(COVERED_PATH, notes[name].data, NOTE_TYPE)
             if answer.status != 200:
                 words = safe_text(answer.body[:200].decode(errors="replace").strip())
-                raise TransferError(f"answers {answer.status} to what it may let go: {words}")
+                raise TransferError(
+                    f"answers {answer.status} when told what it may delete: {words}"
+                )
 
         self._with_each(notes, tell)
 

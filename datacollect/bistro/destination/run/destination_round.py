@@ -61,14 +61,14 @@ class Log(Protocol):
 
 
 class Times(Protocol):
-    """When entries stood in logs: `datacollect.bistro.destination.run.log_times.LogTimes` asks."""
+    """Times of entries in logs: `datacollect.bistro.destination.run.log_times.LogTimes` asks."""
 
     def __call__(self, entries: Iterable[bytes]) -> Iterable[tuple[bytes, int]]:
         """Return those whose time a log proves, each with that time."""
 
     @property
     def are_settled(self) -> bool:
-        """Whether the least times of all that was at stake are known."""
+        """Return whether the least times of all that was at stake are known."""
 
     def may_settle(self, now_s: int) -> bool:
         """Return whether times in time fall no more."""
@@ -78,7 +78,7 @@ class Times(Protocol):
 
 
 class QuotaRule(Protocol):
-    """What logs say of all: `datacollect.bistro.destination.run.quotas.Quotas`."""
+    """Rule of quotas, by all logs: `datacollect.bistro.destination.run.quotas.Quotas`."""
 
     def absent(
         self, known_among: Callable[[Iterable[bytes]], set[bytes]], now_s: int
@@ -91,7 +91,7 @@ class QuotaRule(Protocol):
 
 @dataclass(frozen=True)
 class Destination:
-    """Who collects an event.
+    """Destination, which collects an event.
 
     Attributes
     ----------

@@ -116,7 +116,9 @@ class SayingOnce:
         said_s[line] = now_s
         self._report(line)
         if len(said_s) == MOST_LINES:
-            self._report(f"{name or 'others'}: what else is said of it within the hour is left out")
+            self._report(
+                f"{name or 'others'}: further messages about it within the hour are left out"
+            )
 
 
 class Tickets:
@@ -153,7 +155,7 @@ class Tickets:
             except ProblemError as error:
                 if self._found is None:
                     raise
-                self._report(f"{error}; the tickets that were known before count")
+                self._report(f"{error}; the tickets known before still count")
         return self._found
 
 
@@ -193,7 +195,7 @@ DISK_LOOKS_FOR = 100.0
 
 @dataclass(frozen=True)
 class _Given:
-    """What does not change while an event is run."""
+    """Facts that do not change while an event is run."""
 
     event: Event
     event_file: Path
@@ -367,7 +369,10 @@ def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
 
 
 def _may_any_hold(register: Register, event: Event, since_s: int) -> bool:
-    """Whether some bistro may hold what is not known of: one that a silent service knows, too."""
+    """Return whether some bistro may hold what is not known of.
+
+    One that a silent service knows, too.
+    """
     return not register.held.have_all_said(_names(event), since_s)
 
 
@@ -380,15 +385,15 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
     require_current(event, name)
     if event.verdicts is None:
         raise ProblemError(
-            f"{name}: has no [verdicts], so that nobody could prove what became of what was handed "
-            "in; an event that is collected needs its log"
+            f"{name}: has no [verdicts], so nobody could prove what became of submissions; an "
+            "event needs a log of verdicts to be collected"
         )
     remedy = "it must be the identity of one of the event's recipients"
     identities = opening_identities(config.identities, event.recipients, remedy)
     if event.admission == "tickets" and config.tickets is None:
         raise ProblemError(
-            f"{document_name(destination_file)}: tickets must be the folder of all people's "
-            "tickets, for the event asks for them; `datacollect event tickets` has written it"
+            f"{document_name(destination_file)}: tickets must be the folder of everybody's "
+            "tickets, since the event asks for them; `datacollect event tickets` wrote it"
         )
     network = None if config.collection is None else read_network(config.collection, event)
     collector = config.collector
@@ -419,8 +424,8 @@ def _verdict_log(given: _Given, event: Event, report: Callable[[str], None]) -> 
     folder = verdicts_folder(config.folder, event.verdicts, event)
     if event.ended_verdicts and not folder.is_dir():
         raise ProblemError(
-            f"{folder}: no such folder: the log of verdicts begins with what the one before has "
-            "said; `datacollect event recover` makes it"
+            f"{folder}: no such folder: the log of verdicts must begin with the verdicts of the "
+            "one before; `datacollect event recover` makes it"
         )
     service = ServiceConfig(
         event,

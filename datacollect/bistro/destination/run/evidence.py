@@ -33,15 +33,15 @@ RUN = "`datacollect event run` goes on"
 UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, while files are still collected"
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
 FROM_COPY = (
-    f"{RUN} where bistros still hold it; else bring it from a copy, or ask its person for it, "
-    "whose receipt proves that it was collected"
+    f"{RUN} where bistros still hold it; otherwise restore it from a copy, or ask its person for "
+    "it, whose receipt proves that it was collected"
 )
 PUT_BACK = "put them back from a copy of the folder; `datacollect event status --verify` compares"
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What keeps an event from being collected.
+    """Reason why an event does not count as collected.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found.
+    """Evidence that was found.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class _Tally:
 
 
 class _Files:
-    """What became of the files that were collected."""
+    """State of the files that were collected."""
 
     def __init__(self, here: Place, folder: Path, *, is_read: bool) -> None:
         self._here, self._folder, self._is_read = here, folder, is_read
@@ -159,8 +159,8 @@ class _Files:
         host, found = self._here.host, []
         says = {
             ABSENT: "collected, and no longer there",
-            OTHER_LENGTH: "not as long as when collected",
-            CHANGED: "another content than when collected",
+            OTHER_LENGTH: "not the length that it had when collected",
+            CHANGED: "not the content that it had when collected",
         }
         for kind, tally in sorted(self.faults.items()):
             text = f"{counted(tally.n, 'file')}: {says[kind]}, on {host} in {self._folder}/files"
@@ -174,9 +174,9 @@ def elsewhere_lacks(places: dict[Place, _Tally]) -> list[Lack]:
         tally.lack(
             "elsewhere",
             place.host,
-            f"{counted(tally.n, 'file')}: the files lie on {place.host} in {place.folder}, and are "
-            "not known to lie here",
-            "ask there; files that were brought here `datacollect event run` takes over",
+            f"{counted(tally.n, 'file')}: the files lie on {place.host} in {place.folder}; "
+            "whether they are here, too, is not known",
+            "ask there; `datacollect event run` takes over files that were copied here",
         )
         for place, tally in sorted(places.items())
     ]
@@ -281,15 +281,13 @@ def evidence_of(
             0,
             who,
             None,
-            f"{who} has signed or served what cannot be",
+            f"{who} has signed or served what cannot be true",
             "tell its operator, and the organiser",
         )
         for who in dict.fromkeys(who for who, _ in standing.lies)
     ]
     if moved_to_s is not None:
-        text = (
-            "the deadline was moved since, and nobody has looked for what is in time by the new one"
-        )
+        text = "the deadline has moved since, and entries were not yet judged by the new one"
         lacks.append(Lack("deadline moved", 0, "the organiser", standing.time_s, text, RUN))
     if now_s - standing.time_s > FRESH_FOR_S and not is_running:
         age = format_duration(now_s - standing.time_s)
@@ -343,7 +341,7 @@ def _too_soon(standing: Standing, latest_s: int, now_s: int, n_in_time: int) -> 
 def _unread(standing: Standing, latest_s: int) -> list[Lack]:
     if standing.unread is None:
         text = (
-            "whether logs were read to their ends is not known: an earlier version has written this"
+            "an earlier version wrote this, and did not record whether logs were read to their ends"
         )
         return [Lack(UNREAD, 0, "the destination", latest_s, text, RUN)]
     return [
@@ -353,7 +351,7 @@ def _unread(standing: Standing, latest_s: int) -> list[Lack]:
             url,
             latest_s,
             f"{url}: its log was not read to the end that witnesses have signed: it may name more",
-            "it is read a minute after the deadline; where it does not answer then, ask its "
+            "it is read a minute after the deadline; if it does not answer then, ask its "
             "operator to start it",
         )
         for url in standing.unread

@@ -19,7 +19,7 @@ _BLOCK_BYTES = 2**20
 
 
 class Fault(NamedTuple):
-    """What is wrong with a file; since when, seconds since 1970, as far as the disk knows."""
+    """Fault of a file; since when, seconds since 1970, as far as the disk knows."""
 
     kind: str
     since_s: int | None

@@ -112,7 +112,7 @@ def read_table(service: Service, event: Event, asker: Asks) -> LogTable:
     # A service alone may say that its log is as long as it likes.
     if checkpoint_time(head, event).time_s is None:
         n_entries = counted(size, "entry", "entries")
-        raise ProblemError(f"no quorum has signed its log of {n_entries}, which is not read")
+        raise ProblemError(f"no quorum has signed its log of {n_entries}, so it is not read")
     within_s = READ_WITHIN_S + MILLION_WITHIN_S * size / 1e6
     whole = read_log(service, event, Bounded(asker, within_s), head=head)
     if whole is None or whole.log.size == 0:

@@ -31,7 +31,7 @@ SETTLED_S = 30
 
 
 class _Reading:
-    """When logs may be read whole again."""
+    """Limit on when logs may be read whole again."""
 
     def __init__(self) -> None:
         self._again_s = -float("inf")
@@ -44,7 +44,7 @@ class _Reading:
 
 
 class Service(Protocol):
-    """Who is asked, as `datacollect.net.http_asking.Asker` is one."""
+    """Service that is asked, as `datacollect.net.http_asking.Asker` is one."""
 
     def get(self, path: str, most_bytes: int) -> Answer:
         """Return the answer to a GET of a path below its URL."""
@@ -78,7 +78,7 @@ class LogTimes:
 
     @property
     def are_settled(self) -> bool:
-        """Whether all that was at stake was asked once more after the event's end (`settle`)."""
+        """Say whether all at stake was asked once more after the event's end (`settle`)."""
         return self._settled_for_s == self.event.latest_s
 
     def may_settle(self, now_s: int) -> bool:
@@ -178,4 +178,4 @@ class LogTimes:
             return proved_time(LogProof.parse(answer.body), entry, self.event).time_s
         if answer.status in (202, 404):
             return None
-        raise TransferError(f"answers {answer.status} to the question for a proof")
+        raise TransferError(f"answers {answer.status} when asked for a proof")

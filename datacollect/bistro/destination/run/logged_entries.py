@@ -24,7 +24,7 @@ LOGGED_WITHIN_S, AGAIN_S = 60, 600.0
 
 
 class Kept(Protocol):
-    """Where knowledge outlives the process: `datacollect.bistro.destination.kept_logs.KeptLogs`."""
+    """Store that outlives the process: `datacollect.bistro.destination.kept_logs.KeptLogs`."""
 
     def by_log(self) -> Mapping[str, KeptLog]:
         """Return what was read, by the logs' origins."""

@@ -79,7 +79,7 @@ class ShownReceipts:
 
     def _taken(self, path: Path, event: Event, written: int) -> Receipt | None:
         if written < 0:
-            self._report(f"{document_name(path)}: is no file that could be a receipt; remove it")
+            self._report(f"{document_name(path)}: cannot be a receipt; remove it")
             return None
         try:
             receipt = read_receipt(read_bytes(path), document_name(path))
@@ -91,7 +91,7 @@ class ShownReceipts:
 
 
 def verify_time(event_data: bytes, receipt: Receipt, event: Event) -> bool:
-    """Whether a receipt proves by itself that it is in time, as amendments have left the event."""
+    """Say whether a receipt proves that it is in time, as amendments have left the event."""
     time_s = verify(event_data, receipt).time_s
     return time_s is not None and time_s <= event.latest_s
 

@@ -33,7 +33,7 @@ class Logs(Protocol):
 
 
 class Counted(NamedTuple):
-    """What logs say, for who says which drafts count.
+    """Facts in logs that decide which drafts count.
 
     Attributes
     ----------
@@ -139,7 +139,10 @@ class Quotas:
         return [(entry, times_s[entry]) for entry in sorted(left)]
 
     def is_over(self, now_s: int) -> bool:
-        """Whether nothing more comes: bistros have reported all that came while there was time."""
+        """Return whether nothing more comes.
+
+        Bistros have reported all that came while there was time.
+        """
         return now_s > self._over_s
 
     @property

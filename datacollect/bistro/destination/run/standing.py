@@ -32,7 +32,7 @@ LOCK = "verdicts/lock"
 
 @dataclass(frozen=True)
 class BistroStanding:
-    """What a bistro says of itself; times in seconds since 1970, None: there is none."""
+    """Status that a bistro reports; times in seconds since 1970, None: there is none."""
 
     name: str
     stored_bytes: int
@@ -42,7 +42,7 @@ class BistroStanding:
 
 @dataclass(frozen=True)
 class LogStanding:
-    """How many entries a service's log has published."""
+    """Number of entries that a service's log has published."""
 
     url: str
     size: int
@@ -50,7 +50,7 @@ class LogStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far an event is.
+    """Status of an event.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Standing:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing can change any more."""
+        """Return whether nothing can change any more."""
         return self.is_whole and self.time_s > self.collect_until_s + SETTLES_AFTER_S
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def read_standing(folder: Path) -> Standing:
     except (FileNotFoundError, NotADirectoryError):
         raise ProblemError(
             f"{document_name(folder)}: nothing was collected there yet; `datacollect event run` "
-            "begins"
+            "starts collecting"
         ) from None
     except OSError as error:
         raise not_written(folder, error) from error
@@ -247,7 +247,7 @@ def read_missing(folder: Path) -> list[Missing] | None:
 
 
 def is_at_work(folder: Path) -> bool:
-    """Whether a destination is collecting into a folder now."""
+    """Return whether a destination is collecting into a folder now."""
     return is_locked(folder / LOCK)
 
 

@@ -101,7 +101,7 @@ def assign(
         chosen.append(name)
     if not chosen:
         raise ProblemError(
-            f"no near bistro has room for {size_bytes} bytes; name more of them, or come again"
+            f"no near bistro has room for {size_bytes} bytes; name more of them, or try again later"
         )
     return chosen
 

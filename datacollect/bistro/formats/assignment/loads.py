@@ -35,7 +35,7 @@ _RATE = Number("bytes per second", positive=True)
 
 LOADS = Table(
     "the table of loads",
-    "How loaded each bistro is, by the destination.",
+    "How loaded each bistro is, according to the destination.",
     (
         Field("event", Hex(), "The event's id.", required=True),
         Field("number", Whole(stop=SIZE_STOP), "Rises with each table.", required=True),
@@ -138,7 +138,7 @@ class Loads:
     time_s: int = 0
 
     def is_fresh(self, now_s: float) -> bool:
-        """Whether it says enough at an instant, seconds since 1970."""
+        """Return whether it says enough at an instant, seconds since 1970."""
         return abs(now_s - self.time_s) <= MOST_AGE_S
 
     def signed(self, event: Event, key: PrivateKey) -> Note:

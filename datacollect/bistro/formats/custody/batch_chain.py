@@ -23,7 +23,7 @@ class Link:
 
 @dataclass(frozen=True)
 class ChainFaults:
-    """What does not fit together.
+    """Faults of a chain of batches.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def chain_faults(links: Iterable[Link]) -> ChainFaults:
 
 
 def _follows(link: Link, known: set[bytes]) -> bool:
-    """Whether a batch may follow one of those that are known of the number before it."""
+    """Return whether a batch may follow one of those that are known of the number before it."""
     if (link.number == 0) != (link.previous == FIRST):
         return False
     return not known or link.previous in known

@@ -127,7 +127,10 @@ class Batch:
 
     @property
     def digest(self) -> bytes:
-        """What the next batch calls it: the SHA-256 of what is signed, rows included by theirs."""
+        """Return what the next batch calls it.
+
+        The SHA-256 of what is signed, rows included by theirs.
+        """
         return hashlib.sha256(self.note.text.encode()).digest()
 
     @property
@@ -201,7 +204,7 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
     raw, row = data[4 + n_note :], row_of_event(event)
     n_rows = whole(lines[-3], f"{place}: its number of rows", MOST_ROWS + 1)
     if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[-2]:
-        raise ProblemError(f"{place}: its rows are not those that its note says; fetch it again")
+        raise ProblemError(f"{place}: its rows do not match its note; fetch it again")
     return Batch(
         event.id,
         bistro.name,
@@ -254,7 +257,7 @@ def row_of(
 
 
 class Judged(NamedTuple):
-    """Which rows of a batch are whose: arrays of bool.
+    """Owners of a batch's rows: arrays of bool.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class BistroReceipt:
-    """What a bistro promises: it holds those bytes, on its disk, and the destination will know.
+    """Promise of a bistro: it holds those bytes, on its disk, and the destination will know.
 
     Attributes
     ----------

@@ -101,8 +101,8 @@ def read_index(data: bytes, place: str = "the index") -> np.ndarray:
     )
     if not is_filled:
         raise ProblemError(
-            f"{place}: its pieces must fill a segment of at most {MOST_SEGMENT_BYTES} bytes, one "
-            "behind the other"
+            f"{place}: its pieces must fill a segment of at most {MOST_SEGMENT_BYTES} bytes, "
+            "without gaps"
         )
     if max(int(pieces[name].max(initial=0)) for name in ("upload", "upload_offset")) >= SIZE_STOP:
         raise ProblemError(f"{place}: uploads and offsets must be below {SIZE_STOP}")

@@ -48,7 +48,7 @@ def reasons_of(event: Event) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Verdict:
-    r"""What became of an entry.
+    r"""Verdict on an entry.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """What became of it, in the words of the log."""
+        """Return what became of it, in the words of the log."""
         return f"{self.word}: {self.why}" if self.why else self.word
 
     @property
@@ -144,7 +144,7 @@ class Covered:
         return signed(text, name, key)
 
     def __contains__(self, number: int) -> bool:
-        """Whether a segment's data may go."""
+        """Return whether a segment's data may go."""
         return any(number in each for each in self.segments)
 
 

@@ -61,7 +61,7 @@ AMENDMENT = Document(
 
 @dataclass(frozen=True)
 class Amendment:
-    """What an amendment says.
+    """Content of an amendment.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def check_amendment(event: Event, amendment: Amendment) -> None:
     with naming(f"amendment {amendment.number}"):
         if event.cancelled is not None:
             raise ProblemError(
-                f"the event was cancelled ({event.cancelled}), and nothing changes it any more; "
+                f"the event was cancelled ({event.cancelled}), and can no longer be changed; "
                 "make another one, by `datacollect event new --like`"
             )
         if amendment.deadline_s is not None and amendment.deadline_s <= event.deadline_s:

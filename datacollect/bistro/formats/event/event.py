@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Service:
-    """Who keeps a log of the event: where, and the key of the log."""
+    """Service, which keeps a log of the event: where, and the key of the log."""
 
     url: str
     log: VerifierKey
@@ -24,7 +24,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Witness:
-    """Who says by when a log had grown so far: where, and its key."""
+    """Witness, which signs by when a log had reached its size: where, and its key."""
 
     url: str
     vkey: VerifierKey
@@ -141,12 +141,15 @@ class Event:
 
     @property
     def is_signed_for(self) -> bool:
-        """Whether who hands in signs for it; in events of version 1 tickets were words alone."""
+        """Return whether who hands in signs for it.
+
+        In events of version 1 tickets were words alone.
+        """
         return self.version > 1
 
     @property
     def has_marks(self) -> bool:
-        """Whether entries say to their destination of which ticket they are.
+        """Return whether entries say to their destination of which ticket they are.
 
         An event whose files nobody collects has nobody to whom they could.
         """
@@ -154,7 +157,7 @@ class Event:
 
     @property
     def has_proofs(self) -> bool:
-        """Whether who hands in gets what shows, by itself, which file it was."""
+        """Return whether who hands in gets what shows, by itself, which file it was."""
         return self.content != CONTENT_FORMATS[0]
 
     @property

@@ -48,7 +48,8 @@ SERVICE = Table(
 
 WITNESS = Table(
     "a witness",
-    "A witness, which signs by when a log had grown so far, and that it has only grown.",
+    "A witness: it signs by which time a log had reached its size, and that the log has only "
+    "grown.",
     (
         Field("url", Url(), "Where it is.", required=True),
         Field("vkey", WITNESS_KEY, "Its verifier key.", required=True),
@@ -95,9 +96,9 @@ EVENT = Document(
     (
         Field("format", Text(EVENT_FORMATS[::-1]), "Format and version.", required=True),
         Field("name", Text(), "What people call it.", required=True),
-        Field("opens", ClockTime(), "From when on entries are taken; at once if absent."),
+        Field("opens", ClockTime(), "When entries are first accepted; at once if absent."),
         Field("deadline", ClockTime(), "Until when to hand in, with offset.", required=True),
-        Field("timezone", Text(), "Whose clocks are shown, an IANA name.", required=True),
+        Field("timezone", Text(), "Time zone whose clocks are shown, an IANA name.", required=True),
         Field(
             "lag_s",
             Whole("seconds", stop=MOST_LAG_S + 1),
@@ -128,19 +129,20 @@ EVENT = Document(
         Field(
             "never_came",
             Text(("another", "none")),
-            "Where the draft that would count never came: whether another one counts.",
+            "If the draft that would count never arrives: whether another one counts.",
             default="another",
         ),
         Field(
             "content",
             Text(CONTENT_FORMATS),
-            "What files are committed to by: of the second kind people get a NAME.proof.",
+            "How files are committed to; with the second kind people get a NAME.proof.",
             default=CONTENT_FORMATS[0],
         ),
         Field(
             "alone",
             Flag(),
-            "Whether who keeps the event is its only witness: it proves nothing against that one.",
+            "Whether the host of the event is its only witness: then it proves nothing against "
+            "that host.",
             default=False,
         ),
         Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),

@@ -115,7 +115,7 @@ FINGERPRINT = Pattern(
 
 @dataclass(frozen=True)
 class Url:
-    """Where a service is: https (or http, in a test bed), a host, and the beginning of paths."""
+    """Address of a service: https (or http, in a test bed), a host, and the beginning of paths."""
 
     def read(self, value: Any, place: str) -> str:
         """Return the URL, without a slash at its end."""
@@ -136,7 +136,7 @@ class Url:
 
 @dataclass(frozen=True)
 class Recipient:
-    """Whom files are sealed for: a recipient of age, ``age1…``."""
+    """Recipient of age for whom files are sealed: ``age1…``."""
 
     def read(self, value: Any, place: str) -> str:
         """Return the recipient as it is written."""
@@ -161,7 +161,7 @@ _BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
 
 def _is_recipient(text: str) -> bool:
-    """Whether the checksum of a Bech32 text fits (BIP 173, without its limit of 90 characters)."""
+    """Say whether the checksum of a Bech32 text fits (BIP 173, longer than 90 characters, too)."""
     prefix, _, data = text.rpartition("1")
     values = [_BECH32.find(letter) for letter in data]
     if min(values, default=-1) < 0:

@@ -35,7 +35,7 @@ _P = 2**255 - 19
 
 
 class MarkKey(NamedTuple):
-    """What marks the entries of a ticket.
+    """Key that marks the entries of a ticket.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class MarkKey(NamedTuple):
         return bytes([self.group]) + code.tobytes()
 
     def has_marked(self, entry: bytes) -> bool:
-        """Whether the mark of an entry is by this key."""
+        """Return whether the mark of an entry is by this key."""
         return entry[MARKED_BYTES:] == self.mark(entry)
 
 

@@ -50,7 +50,8 @@ def instant_of(text: str, timezone: str, place: str, remedy: str = "correct one 
         hour_later = (naive + timedelta(hours=1)).isoformat(timespec="minutes")
         raise ProblemError(
             f"{place} must not lie in the hour that clocks in {timezone} show twice, got "
-            f"{shown(text)}: people would take it for the other one; take {hour_later} or later"
+            f"{shown(text)}: people would mistake it for the other one; choose {hour_later} or "
+            "later"
         ) from None
     if instant.microsecond:
         raise ProblemError(f"{place} must be in whole seconds, got {shown(text)}; round it")
@@ -88,7 +89,7 @@ def _check_quorum(event: Event) -> None:
         if (k, n) != (1, 1):
             raise ProblemError(
                 "alone must be left out where there are several witnesses, got a quorum of "
-                f"{k} of {n}: it says that who keeps the event is its only one; leave it out"
+                f"{k} of {n}: it says that the host of the event is its only witness; leave it out"
             )
         return
     if k > n:
@@ -149,7 +150,7 @@ def _keys(event: Event) -> Iterator[tuple[str, str]]:
 
 def _check_names(event: Event) -> None:
     if not event.services:
-        raise ProblemError("services must name one at least; write [[services]]")
+        raise ProblemError("services must name at least one; write [[services]]")
     for i, service in enumerate(event.services):
         if not _ORIGIN.fullmatch(service.log.name):
             raise ProblemError(
@@ -172,12 +173,12 @@ def _check_names(event: Event) -> None:
         if bistro.fingerprint is not None and bistro.ca is not None:
             raise ProblemError(
                 f"bistros[{i}] must have a fingerprint or a ca, not both; leave one of them out, "
-                "or both where everybody trusts who has signed its certificate"
+                "or both if everybody trusts the authority that signed its certificate"
             )
 
 
 def may_succeed(event: Event, log: VerifierKey) -> bool:
-    """Whether a log is none that an event has had, neither by its origin nor by its key."""
+    """Return whether a log is none that an event has had, neither by its origin nor by its key."""
     verdicts = [] if event.verdicts is None else [event.verdicts.name]
     is_known_key = any(log.key == key for key, _ in _keys(event))
     return not is_known_key and log.name not in [*_origins_before(event), *verdicts]

@@ -78,7 +78,9 @@ def hand_in_statement(event: bytes, salt: bytes, owner: bytes) -> bytes:
 
 
 def is_by_key(statement: bytes, signature: bytes, key: bytes) -> bool:
-    """Whether a statement is signed by a public key of 32 bytes; one that nobody can hold is none.
+    """Return whether a statement is signed by a public key of 32 bytes.
+
+    One that nobody can hold is none.
 
     >>> from datacollect.net.keys import PrivateKey, public_key_bytes
     >>> key = PrivateKey(bytes(32))

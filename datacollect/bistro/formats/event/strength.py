@@ -27,7 +27,7 @@ STAMPED = (
 # What outside witnesses do not mend.
 ONE_HOST = (
     "One host keeps the service, the bistro and the destination.",
-    "Who has it can refuse or delete what is handed in, and read before the deadline.",
+    "Anyone who controls it can refuse or delete what is handed in, and read before the deadline.",
 )
 
 
@@ -72,7 +72,7 @@ def withstands(event: Event) -> list[str]:
     return [
         f"To backdate an entry takes {k} of the {n} witnesses{authorities}.",
         f"To show two people two logs takes the service and {forking}.",
-        f"Witnesses that may be dead or post-date, together: {n - k}.",
+        f"Witnesses that may fail or post-date, together: {n - k}.",
     ]
 
 
@@ -81,11 +81,11 @@ def cautions(event: Event) -> list[str]:
     found = []
     if len(event.recipients) == 1:
         found.append(
-            "recipients names one only: if its identity is lost, nobody can open anything; add a "
+            "recipients names only one: if its identity is lost, nobody can open anything; add a "
             "second one, kept offline."
         )
     if event.quorum == len(event.witnesses):
-        found.append("quorum takes all witnesses: one that is dead stops all times; add one.")
+        found.append("quorum needs all witnesses: if one fails, nothing gets a time; add one.")
     if n_believed(event) == 1:
         found.append(
             "quorum lets one witness that lies stop a service: no other would have to speak for it "
@@ -93,7 +93,7 @@ def cautions(event: Event) -> list[str]:
         )
     if len(event.services) == 1:
         found.append(
-            "services names one only: a person whom it refuses has nowhere else to go; add one."
+            "services names only one: a person whom it refuses has nowhere else to go; add one."
         )
     if len(event.authorities) < 2:
         found.append(

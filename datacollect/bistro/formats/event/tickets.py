@@ -59,7 +59,7 @@ _CLAIMS: dict[str, Kind] = {
 
 TICKET = Document(
     "the ticket",
-    "Lets one person hand in. Whoever has this file can do so in that person's name.",
+    "Lets one person hand in. Anyone who has this file can do so in that person's name.",
     (
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
@@ -80,12 +80,12 @@ class Ticket:
 
     @cached_property
     def key(self) -> PrivateKey:
-        """What its owner signs with."""
+        """Return what its owner signs with."""
         return PrivateKey(self.seed)
 
     @cached_property
     def number(self) -> bytes:
-        """What it is known by, as its token says: 16 bytes; `owned` tells whether it counts."""
+        """Say what it is known by, as its token says: 16 bytes; `owned` tells whether it counts."""
         number: bytes = read_values(unverified_payload(self.token), _CLAIMS, "ticket")["id"]
         return number
 
@@ -97,7 +97,7 @@ class Ticket:
 
     @property
     def link(self) -> str:
-        """What a link to the event's page ends with: the ticket in 131 characters.
+        """Return what a link to the event's page ends with: the ticket in 131 characters.
 
         It holds what the event's file does not say: the seed and the organiser's signature; and
         the number, where that is not the one of the key.
@@ -152,8 +152,8 @@ def _base64(told: bytes) -> str:
 def _values(tree: dict[str, Any]) -> dict[str, Any]:
     if tree.get("format") == OLDER_FORMAT:
         raise ProblemError(
-            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, with "
-            "which nothing is handed in any more; ask the organiser for a new one"
+            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, which "
+            "is no longer accepted; ask the organiser for a new one"
         )
     return TICKET.read(tree)
 
@@ -170,7 +170,7 @@ def _tree(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 class Shown(NamedTuple):
-    """What a request shows of a ticket: its token, and what its key has signed."""
+    """Proof of a ticket in a request: its token, and what its key has signed."""
 
     token: str
     signature: bytes = b""
@@ -178,7 +178,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Admitted:
-    """What a service or a bistro learns from a token.
+    """Facts that a service or a bistro learns from a token.
 
     Attributes
     ----------

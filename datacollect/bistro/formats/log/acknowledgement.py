@@ -17,7 +17,7 @@ LABEL = "datacollect-acknowledgement/1"
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """What a service promises: the entry will stand at that index of its log.
+    """Promise of a service: the entry will stand at that index of its log.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Acknowledgement:
     signature: bytes
 
     def is_by(self, log: VerifierKey, entry: bytes) -> bool:
-        """Whether that log has given it, for that entry."""
+        """Return whether that log has given it, for that entry."""
         message = _message(self.log, entry, self.index, self.time_s)
         return self.log == log.name and is_signed(message, self.signature, log.key)
 

@@ -45,7 +45,7 @@ WHOLE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a log says of itself: so many entries, and the root of their tree.
+    """Statement of a log: so many entries, and the root of their tree.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class SignedCheckpoint:
         return cls(Checkpoint.parse(note.text, place), note)
 
     def is_of(self, log: VerifierKey) -> bool:
-        """Whether that log has signed it, in its own name."""
+        """Return whether that log has signed it, in its own name."""
         return self.checkpoint.origin == log.name and is_by(self.note, log)
 
 

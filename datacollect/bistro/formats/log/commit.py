@@ -21,7 +21,7 @@ MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
 
 
 class Commit(NamedTuple):
-    """What somebody wants to be committed to; `is_list`: the answer is to be a list, too.
+    """Request to commit to entries; `is_list`: the answer is to be a list, too.
 
     `signature` is the ticket's over `commit_statement` of all entries; empty without a ticket.
     """

@@ -44,7 +44,7 @@ MOST_HEADER_BYTES = 65_536
 
 @dataclass(frozen=True)
 class Opening:
-    """What opens a commitment to a content: made to be shown, beside the file itself.
+    """Opening of a commitment to a content: made to be shown, beside the file itself.
 
     It tells neither the file's name nor the ticket's number, and nothing by which two of one person
     could be known as such.

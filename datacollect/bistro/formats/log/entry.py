@@ -31,7 +31,7 @@ SIZE_STOP = 2**63
 
 @dataclass(frozen=True)
 class Commitment:
-    """What an entry commits to; who has it can check sealed bytes against the entry.
+    """Content of an entry; with it, sealed bytes can be checked against the entry.
 
     Attributes
     ----------

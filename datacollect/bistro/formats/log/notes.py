@@ -136,7 +136,7 @@ class NoteSignature:
         return f"— {self.name} {base64.b64encode(self.key_id + self.signature).decode()}\n"
 
     def is_of(self, key: VerifierKey) -> bool:
-        """Whether this line says that it is by a key."""
+        """Return whether this line says that it is by a key."""
         return self.name == key.name and self.key_id == key.key_id
 
 
@@ -179,7 +179,7 @@ def signed(text: str, name: str, key: PrivateKey) -> Note:
 
 
 def is_by(note: Note, key: VerifierKey) -> bool:
-    """Whether a key has signed the note's text, and no line in its name is forged."""
+    """Return whether a key has signed the note's text, and no line in its name is forged."""
     lines = [each for each in note.signatures if each.is_of(key)]
     message = note.text.encode()
     return bool(lines) and all(is_signed(message, each.signature, key.key) for each in lines)

@@ -54,7 +54,7 @@ def json_file(data: bytes, name: str) -> Any:
     tree = parse_json(decode(data, name), name)
     if not _is_json(tree):
         raise ProblemError(
-            f"{name}: has NaN, Infinity or half a letter, which JSON has not; get it again"
+            f"{name}: has NaN, Infinity or half a letter, which JSON does not allow; fetch it again"
         )
     return tree
 
@@ -71,7 +71,7 @@ def hex_bytes(text: object, n_bytes: int) -> bytes | None:
 
 
 def _is_json(tree: Any) -> bool:
-    """Whether a tree can be written as JSON in UTF-8."""
+    """Return whether a tree can be written as JSON in UTF-8."""
     try:
         json.dumps(tree, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):

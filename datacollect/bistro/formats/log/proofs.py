@@ -22,7 +22,7 @@ MOST_PROOF_BYTES = 32_768
 
 @dataclass(frozen=True)
 class LogProof:
-    """Where an entry stands in a log, and the checkpoint that says so with its cosignatures.
+    """Place of an entry in a log, and the checkpoint that says so with its cosignatures.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LogProof:
         return cls(index, hashes, SignedCheckpoint.parse(note, f"{place}: its checkpoint"))
 
     def includes(self, entry: bytes) -> bool:
-        """Whether an entry stands there by the checkpoint's root, whoever has signed that."""
+        """Say whether an entry stands there by the checkpoint's root, whoever has signed that."""
         head = self.signed.checkpoint
         return is_included(leaf_hash(entry), self.index, head.size, self.hashes, head.root)
 

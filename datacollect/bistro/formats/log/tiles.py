@@ -35,7 +35,7 @@ _PATH = re.compile(
 
 @dataclass(frozen=True, order=True)
 class Tile:
-    """Which tile: of hashes, or with level -1 of the entries themselves.
+    """Address of a tile: of hashes, or with level -1 of the entries themselves.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Tile:
 
     @property
     def path(self) -> str:
-        """Where it is served, below the log's URL.
+        """Return where it is served, below the log's URL.
 
         >>> Tile(0, 1234067).path, Tile(1, 0, 17).path, Tile(-1, 5).path
         ('tile/0/x001/x234/067', 'tile/1/000.p/17', 'tile/entries/005')

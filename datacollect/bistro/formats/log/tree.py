@@ -123,7 +123,7 @@ def consistency_proof(old_size: int, size: int, node: Nodes) -> list[bytes]:
 
 
 def is_included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Whether a leaf's hash stands at an index of the tree with that root (RFC 9162, 2.1.3.2).
+    """Say whether a leaf's hash stands at an index of the tree with that root (RFC 9162, 2.1.3.2).
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def is_included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root
 def is_consistent(
     old_size: int, old_root: bytes, size: int, root: bytes, proof: Sequence[bytes]
 ) -> bool:
-    """Whether a tree has grown from one root to another, and only grown (RFC 9162, 2.1.4.2)."""
+    """Say whether a tree has grown from one root to another, and only grown (RFC 9162, 2.1.4.2)."""
     if not 0 <= old_size <= size:
         return False
     if old_size in (0, size):

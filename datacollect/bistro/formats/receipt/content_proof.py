@@ -26,7 +26,7 @@ MOST_BYTES = 4096
 
 PROOF = Document(
     "the proof",
-    "Shows, beside a receipt, which file that is of. Tells nothing of whose it is.",
+    "Shows, beside a receipt, which file the receipt is of; does not tell whose it is.",
     (
         Field("format", Text((PROOF_FORMAT,)), "Format and version.", required=True),
         Field("entry", Hex(), "Of the receipt that it goes with.", required=True),
@@ -42,7 +42,7 @@ PROOF = Document(
 
 @dataclass(frozen=True)
 class ContentProof:
-    """What shows which file was handed in.
+    """Proof of which file was handed in.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ def kth_smallest(times_s: Iterable[int], k: int) -> int | None:
 
 @dataclass(frozen=True)
 class ProvedTime:
-    """What a proof proves of an entry.
+    """Time that a proof proves of an entry.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def verdict_time(proof: LogProof, verdict: bytes, event: Event) -> ProvedTime:
             found = time_in(ended.log, proof, verdict, event)
             if found.time_s is None or ended.ended_s is None or found.time_s <= ended.ended_s:
                 return found
-            why_not = "another log of verdicts had succeeded this one by then"
+            why_not = "another log of verdicts had replaced this one by then"
             return ProvedTime(found.log, None, why_not)
     if event.verdicts is None:
         return ProvedTime(proof.signed.checkpoint.origin, None, "the event has no log of verdicts")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lie:
-    """What somebody has signed and not kept.
+    """Statement that somebody has signed and not kept.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def two_heads(log: ReadLog, checkpoints: Iterable[SignedCheckpoint], event: Even
         size = other.checkpoint.size
         if size > log.size:
             lies.append(
-                Lie(log.key.name, f"It has signed {size} entries, and shows {log.size} only.")
+                Lie(log.key.name, f"It has signed {size} entries, but shows only {log.size}.")
             )
         elif tree_root(size, log.node) != other.checkpoint.root:
             lies += _forked(log.key, log.head, other, event)
@@ -124,7 +124,7 @@ def hidden_log(
     """Return what a service has signed that shows no log; words count once the event is over."""
     size = max((each.checkpoint.size for each in checkpoints if each.is_of(log)), default=0)
     if size:
-        return [Lie(log.name, f"It has signed {size} entries, and shows no log.")]
+        return [Lie(log.name, f"It has signed {size} entries, but shows no log.")]
     return [
         Lie(log.name, f"It has acknowledged entry {word.index}, and shows no log.")
         for entry, word in words
@@ -150,14 +150,14 @@ def broken_words(log: ReadLog, words: Iterable[tuple[bytes, Acknowledgement]]) -
                 lies.append(
                     Lie(
                         log.key.name,
-                        f"It has acknowledged entry {word.index}, and never logged it.",
+                        f"It has acknowledged entry {word.index}, but never logged it.",
                     )
                 )
         elif log.node(0, word.index) != leaf_hash(entry):
             lies.append(
                 Lie(
                     log.key.name,
-                    f"It has acknowledged an entry {word.index}, and logged another there.",
+                    f"It has acknowledged an entry {word.index}, but logged another one there.",
                 )
             )
     return lies

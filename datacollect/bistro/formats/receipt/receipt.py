@@ -84,7 +84,7 @@ PROOFS = ListOf(ProofText(), 0, MOST_PROOFS, f"must be a list of at most {MOST_P
 
 ACKNOWLEDGEMENT = Table(
     "an acknowledgement",
-    "What a service has said at once: it holds the entry.",
+    "What a service said at once: that it holds the entry.",
     (
         Field("log", Text(), "Origin of its log.", required=True),
         Field("index", Number(stop=SIZE_STOP), "Where the entry stands.", required=True),
@@ -146,7 +146,7 @@ AMENDMENTS = Document(
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a person keeps of something handed in.
+    """Receipt that a person keeps of something handed in.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Receipt:
 
     @property
     def entry(self) -> bytes:
-        """What stands in the logs."""
+        """Return what stands in the logs."""
         return self.commitment.entry
 
     @property
@@ -243,7 +243,7 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
     values = _read(RECEIPT, data, name)
     if (values["owner"] is None) != (values["format"] == RECEIPT_FORMATS[0]):
         raise ProblemError(
-            f"{name}: owner must stand in a {RECEIPT_FORMATS[1]}, and in no other; copy it again"
+            f"{name}: owner must be in a {RECEIPT_FORMATS[1]}, and in no other; copy it again"
         )
     return Receipt(
         commitment=Commitment(

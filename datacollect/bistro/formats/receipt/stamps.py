@@ -40,7 +40,7 @@ class Stamp:
 
     @property
     def message(self) -> bytes:
-        """What the tokens are over."""
+        """Return what the tokens are over."""
         return self.signed.note.text.encode()
 
     @property

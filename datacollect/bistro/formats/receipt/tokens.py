@@ -80,7 +80,7 @@ class _Judged:
     keys: frozenset[bytes]
 
     def is_apart_from(self, other: _Judged) -> bool:
-        """Whether no key vouches for both: two roots may have signed one intermediate."""
+        """Return whether no key vouches for both: two roots may have signed one intermediate."""
         return self.authority != other.authority and not self.keys & other.keys
 
 
@@ -144,8 +144,8 @@ def outside_time(
         found = _first_judged(token, entry, authorities)
         if found is None:
             reasons.append(
-                f"Token {i + 1} does not count: it is over other data, or of none of the event's "
-                "authorities."
+                f"Token {i + 1} does not count: it is over other data, or of no authority of the "
+                "event."
             )
         else:
             counting.append(found)

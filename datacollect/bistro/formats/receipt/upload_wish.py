@@ -68,7 +68,7 @@ class Wish:
 
     @property
     def sealed_anew(self) -> bool:
-        """Whether that is another ciphertext than the one committed to."""
+        """Return whether that is another ciphertext than the one committed to."""
         return self.sha256 != self.commitment.ciphertext_sha256
 
 

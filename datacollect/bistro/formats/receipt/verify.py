@@ -75,7 +75,7 @@ class ShownContent:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a receipt proves.
+    """Outcome of verifying a receipt.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def is_in_time(self) -> bool:
-        """Whether it proves what it should."""
+        """Return whether it proves what it should."""
         return self.outcome == "in time"
 
     def sentence(self, name: str | None, clock_text: Callable[[float], str]) -> str:
@@ -288,8 +288,8 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
         if found.time_s is not None and is_as_written:
             reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
             return found.time_s
-        why_not = found.why_not or "its line extra is none of such a proof"
-    reasons.append(f"What says that it was collected does not count: {why_not}.")
+        why_not = found.why_not or "its extra line does not belong in such a proof"
+    reasons.append(f"The proof that it was collected does not count: {why_not}.")
     return None
 
 

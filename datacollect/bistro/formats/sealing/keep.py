@@ -48,7 +48,7 @@ _HEAD_BYTES, _CHUNK_BYTES, _TAG_BYTES = 1024, 65_536, 16
 
 
 class FileVersion(NamedTuple):
-    """What tells one version of a file from another: its bytes, and when they were written."""
+    """Identity of one version of a file: its bytes, and when they were written."""
 
     n_bytes: int
     mtime_ns: int
@@ -62,7 +62,7 @@ class FileVersion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KeptSeal:
-    """What a ``.keep`` of either kind says: enough to show what was sealed.
+    """Content of a ``.keep`` of either kind: enough to show what was sealed.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class KeptSeal:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept(KeptSeal):
-    """What a ``.keep`` says, by which the file is handed in.
+    """Content of a ``.keep``, by which the file is handed in.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def keep(
             sealed = seal(reader, out, inner, recipients)
             if FileVersion.of(file) != version:
                 raise ProblemError(
-                    f"{name}: changed while it was sealed; hand it in once nobody writes to it"
+                    f"{name}: changed while it was sealed; hand it in once no program writes to it"
                 )
             kept = Kept(
                 event=event,
@@ -161,8 +161,8 @@ def read_keep(path: str | PathLike[str]) -> Kept:
     kept = read_kept_seal(path)
     if not isinstance(kept, Kept):
         raise ProblemError(
-            f"{document_name(path)}: was made by an older version of datacollect, and nothing is "
-            "handed in with it any more; `datacollect verify` reads it, and to hand the file in, "
+            f"{document_name(path)}: was made by an older version of datacollect, and can no "
+            "longer be used to hand in; `datacollect verify` reads it, and to hand the file in, "
             "name another folder with -o"
         )
     return kept
@@ -197,7 +197,7 @@ def _blocks(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
 
 def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> tuple[bytes, bytes]:
     """Return what a ``.keep`` says, and the words at its end, which say of which kind it is."""
-    what = f"{name}: is no .keep of datacollect, or not all of it"
+    what = f"{name}: is not a .keep of datacollect, or not a complete one"
     if n_bytes < _END_BYTES:
         raise ProblemError(what)
     file.seek(n_bytes - _END_BYTES)

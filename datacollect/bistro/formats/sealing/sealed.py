@@ -30,18 +30,18 @@ MAGIC = b"datacollect-sealed/2\n"
 # Heads that are longer are refused unread.
 _MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
 _LENGTH_BYTES = 4
-_OTHER_HEAD = "what was sealed has another head than a sealed file"
+_OTHER_HEAD = "what was sealed does not begin as a sealed file does"
 
 
 class Readable(Protocol):
-    """What bytes are read from."""
+    """Source of bytes."""
 
     def read(self, n: int = -1, /) -> bytes:
         """Return at most so many bytes, all that are left by default."""
 
 
 class Writable(Protocol):
-    """What bytes are written to."""
+    """Target of bytes."""
 
     def write(self, data: bytes, /) -> int:
         """Take all of some bytes."""
@@ -52,7 +52,7 @@ class Writable(Protocol):
 
 @dataclass(frozen=True)
 class Inner:
-    """What is sealed beside the file.
+    """Facts sealed beside the file.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Inner:
 
 
 class Sealed(NamedTuple):
-    """What the ciphertext turned out to be: its bytes, their hash, and the code of the content."""
+    """Result of sealing: the ciphertext's bytes, their hash, and the code of the content."""
 
     n_bytes: int
     sha256: bytes
@@ -79,7 +79,7 @@ class Sealed(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What was in a ciphertext: its header and secrets, the file's bytes, the content's code."""
+    """Content of a ciphertext: its header and secrets, the file's bytes, the content's code."""
 
     inner: Inner
     n_bytes: int
@@ -288,7 +288,7 @@ class _Unpacking(_Stream):
             return b""
         length = int.from_bytes(self._head[len(MAGIC) : begin], "big")
         if not self._head.startswith(MAGIC) or length > _MOST_INNER_BYTES:
-            raise ProblemError("what was sealed is no file that was handed in")
+            raise ProblemError("what was sealed is not a file that was handed in")
         if len(self._head) < begin + length:
             return b""
         self._inner = _inner(bytes(self._head[begin : begin + length]))
@@ -300,5 +300,5 @@ class _Unpacking(_Stream):
 
     def opened(self) -> Opened:
         if self._inner is None or self._code is None:
-            raise ProblemError("what was sealed is no file that was handed in")
+            raise ProblemError("what was sealed is not a file that was handed in")
         return Opened(self._inner, self._n_bytes, self._code.digest())

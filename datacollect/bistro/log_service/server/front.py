@@ -84,7 +84,10 @@ class Front:
         return await self._keeper.ask(asked)
 
     def _may_ask(self, address: str, n: int = 1) -> bool:
-        """Whether an address may ask now for what counts as so many requests; if so, they count."""
+        """Return whether an address may ask now for what counts as so many requests.
+
+        If so, they count.
+        """
         bucket = bucket_of(self._gets, address, GETS_PER_S, GETS_AT_ONCE)
         return bucket.take(now().monotonic_s, n)
 
@@ -130,7 +133,7 @@ class Remote:
             async with asyncio.timeout(ANSWER_S):
                 return await future
         except TimeoutError:
-            return Reply.words(503, "the service is stuck; try again, or ask another", 30)
+            return Reply.words(503, "the service does not respond; try again, or ask another", 30)
         finally:
             self._waiting.pop(number, None)
 

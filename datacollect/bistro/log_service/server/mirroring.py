@@ -157,7 +157,7 @@ class MirrorFolder:
         self._leave()
         if not self._mirror.is_dir():
             # Where a disk is not mounted, a folder made here would be on this disk.
-            raise ProblemError(f"{self._mirror}: is not there; mount it, or make that folder")
+            raise ProblemError(f"{self._mirror}: does not exist; mount it, or make that folder")
         copy = LogCopy(self._place, self._log, self._event)
         copy.make()
         self._held = Held(self._place)
@@ -178,9 +178,9 @@ class MirrorFolder:
             since = max(since, held.checkpoint.size)
             if since > size or self._root(held.checkpoint.size, size) != held.checkpoint.root:
                 raise ProblemError(
-                    f"{self._place}: holds {held.checkpoint.size} entries of this log, and they "
-                    "are not its beginning here: the log was restored from an old copy; stop this, "
-                    "and run `datacollect event recover` with that mirror"
+                    f"{self._place}: holds {held.checkpoint.size} entries of this log with which "
+                    "the log here does not begin: the log was restored from an old copy; stop "
+                    "this, and run `datacollect event recover` with that mirror"
                 )
         if held is None or since < size or held.checkpoint.size < size:
             copy.push(self._tiles(size, since), head)
@@ -303,8 +303,8 @@ class Mirroring:
                     mirror.is_behind = True
                 why = "; ".join(each.trouble or "hangs" for each in self._mirrors)
                 self._report(
-                    f"no mirror has held what is new for {AWAY_S:g} s: {why}; the log continues "
-                    "without, and what is lost with its disk is lost"
+                    f"no mirror has copied new entries for {AWAY_S:g} s: {why}; the log continues "
+                    "without a mirror, and would lose them with its disk"
                 )
             await asyncio.sleep(LOOK_S)
 

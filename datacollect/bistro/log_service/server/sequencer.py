@@ -330,7 +330,10 @@ class Sequencer:
         except ProblemError as error:
             return Reply.words(403, str(error))
         if not loads.is_fresh(now().unix_s):
-            what = f"the table is not of the last {MOST_AGE_S} s by this clock; sign another"
+            what = (
+                f"the table's time must lie within the last {MOST_AGE_S} s by this clock; "
+                "sign another"
+            )
             return Reply.words(409, what)
         if self._loads is None or self._loads[0].number < loads.number:
             self._loads = loads, body

@@ -133,7 +133,7 @@ METRICS = Table(
         Field(
             "listen",
             Address(port_0=True),
-            "Address and port; whoever reaches them may ask. Left out: 127.0.0.1:7444.",
+            "Address and port; anyone who reaches them may ask. Left out: 127.0.0.1:7444.",
         ),
     ),
 )
@@ -147,7 +147,7 @@ AGENT = Document(
         Field(
             "listen",
             Address(port_0=True),
-            "Address and port for everything; port 0: any free one, told when ready.",
+            "Address and port for everything; port 0: any free one, printed when ready.",
             required=True,
         ),
         Field(

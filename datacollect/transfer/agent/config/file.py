@@ -163,7 +163,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     _require_zone(limits["rate"], values["timezone"])
     state = folder / values["state"] if values["state"] else folder
     if values["state"] and not state.is_dir():
-        raise wrong("state", "must be a folder that is there", values["state"], "make it first")
+        raise wrong("state", "must be an existing folder", values["state"], "make it first")
     tls = values["tls"]
     stem = file.stem if str(file) != "-" else values["name"]
     certificate = folder / tls["certificate"] if tls else state / f"{stem}.cert.pem"
@@ -310,7 +310,7 @@ def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
         rule = f"must be a folder that can be looked at: {reason}"
         raise wrong("serve", rule, text, remedy or "correct the path") from None
     if not is_there:
-        raise wrong("serve", "must be a folder that is there", text, "make it, or correct the path")
+        raise wrong("serve", "must be an existing folder", text, "make it, or correct the path")
     _require_apart(serve, text, own)
     return serve
 

@@ -145,7 +145,7 @@ def _url(setting: AgentSetting) -> str:
     elif host in EVERYWHERE:
         host = socket.getfqdn()
         if host.partition(".")[0] == "localhost":
-            raise ProblemError("this host knows no name of its own; say it with --address HOST")
+            raise ProblemError("this host has no name of its own; give one with --address HOST")
     if port == 0:
         raise ProblemError(
             "listen: port 0 is any free one, which nobody knows yet; write a port, as 7443"

@@ -70,11 +70,11 @@ class AdmissionCounts:
             del self._from[place, address]
 
     def is_full(self, address: str) -> bool:
-        """Whether no place inside is left for an address."""
+        """Return whether no place inside is left for an address."""
         return self._why_full(Admission.INSIDE, address) is not None
 
     def is_short_everywhere(self) -> bool:
-        """Whether no place inside is left for anybody."""
+        """Return whether no place inside is left for anybody."""
         return self._here[Admission.INSIDE] >= self._most[Admission.INSIDE]
 
     def _why_full(self, place: Admission, address: str) -> str | None:

@@ -105,7 +105,7 @@ class AgentCore:
 
     @property
     def serves_collectors(self) -> bool:
-        """Whether somebody collects here, or through this host, now."""
+        """Return whether somebody collects here, or through this host, now."""
         return any(session.ticket is not None for session in self.sessions.values())
 
     def handle(self, event: Event) -> list[Action]:
@@ -168,7 +168,7 @@ class AgentCore:
         )
         self.sessions[session.number] = session
         if self.stopping_since_s is not None:
-            return self._close(session, "the agent is about to stop")
+            return self._close(session, "the agent is stopping")
         if is_too_fast:
             return self._close_noted(session, "too many connections per second", event.now)
         if place is Admission.NOWHERE:
@@ -341,7 +341,7 @@ class AgentCore:
         ]
 
     def _asks_greeting(self, session: AgentSession) -> bool:
-        """Whether nothing passes to the next host before a greeting by TLS."""
+        """Return whether nothing passes to the next host before a greeting by TLS."""
         return not session.is_tunnel and session.next_host not in self._plain_http_to
 
     def _moved(
@@ -390,7 +390,10 @@ class AgentCore:
         return ticket
 
     def _is_own(self, session: AgentSession) -> bool:
-        """Whether it leads to a service of the agent's own; whoever is served there comes again."""
+        """Return whether it leads to a service of the agent's own.
+
+        Whoever is served there comes again.
+        """
         return session.is_tunnel and session.next_host in self._users_of
 
     def _most_bytes(self, session: AgentSession) -> int | None:
@@ -401,7 +404,7 @@ class AgentCore:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _stays(self, session: AgentSession) -> bool:
-        """Whether a connection over which nothing passes may go on.
+        """Return whether a connection over which nothing passes may go on.
 
         One side of a tunnel that has ended may never hear of the other again.
         """
@@ -456,7 +459,7 @@ class AgentCore:
             self._count_sent(session, event.n_bytes)
             self._source.sent(session, event.n_bytes)
             if self.stopping_since_s is not None:
-                return self._close(session, "the agent ends", reset=False)
+                return self._close(session, "the agent is stopping", reset=False)
             return []
         session.busy = True
         # Of a body that was not read nothing tells where the next request begins.
@@ -521,9 +524,9 @@ class AgentCore:
         unproved = session.phase is Phase.TLS and not is_known
         if self.stopping_since_s is not None and session.phase is not Phase.ENDING:
             if now_s >= self._drained_s:
-                return self._close(session, "the agent ends")
+                return self._close(session, "the agent is stopping")
             if session.phase is Phase.RELAYING and idle_s >= QUIET_S:
-                return self._close(session, "the agent ends", reset=False)
+                return self._close(session, "the agent is stopping", reset=False)
         if session.phase is Phase.FIRST_BYTE or unproved:
             why = "no request in time"
             return self._close_noted(session, why, now) if greeted_late else []
@@ -535,7 +538,7 @@ class AgentCore:
         if session.phase is Phase.DIALLING and session.is_tunnel:
             # Its thread waits, and says so itself where nobody answers.
             hangs = waited_s >= limits.connect_s + HANGS_S
-            return self._close_noted(session, "its service hangs", now) if hangs else []
+            return self._close_noted(session, "its service does not respond", now) if hangs else []
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
         is_open = session.phase in (Phase.RELAYING, Phase.TLS)
@@ -557,7 +560,7 @@ class AgentCore:
             goes_on = session.phase is Phase.RELAYING and not self._is_own(session)
             under_way = goes_on or session.busy
             if session.phase is not Phase.ENDING and not (first and under_way):
-                done += self._close(session, "the agent ends", reset=session.busy)
+                done += self._close(session, "the agent is stopping", reset=session.busy)
         return done
 
     def _withdraw(self, read: events.CollectorsRead) -> list[Action]:

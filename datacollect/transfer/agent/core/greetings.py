@@ -40,7 +40,7 @@ class Awaited(Enum):
 
     @property
     def is_of_client(self) -> bool:
-        """Whether the client has to say it."""
+        """Return whether the client has to say it."""
         return self is Awaited.GREETING
 
 

@@ -99,11 +99,14 @@ class AgentSession:
 
     @property
     def is_tunnel(self) -> bool:
-        """Whether it leads to a service of this agent's own file."""
+        """Return whether it leads to a service of this agent's own file."""
         return self.ticket is not None and self.ticket.kind == TUNNEL
 
     def may_give_way(self, now_s: float) -> bool:
-        """Whether nothing is lost where it ends for another: no ticket counts, nothing moves."""
+        """Return whether nothing is lost where it ends for another.
+
+        No ticket counts, nothing moves.
+        """
         return (
             self.place is Admission.INSIDE
             and self.ticket is None

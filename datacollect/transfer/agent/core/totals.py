@@ -13,7 +13,7 @@ MOST_ROWS = 200
 
 @dataclass
 class SessionTotals:
-    """What sessions of one kind have moved, for one collection, by way of one host.
+    """Bytes that sessions of one kind have moved, for one collection, by way of one host.
 
     Attributes
     ----------

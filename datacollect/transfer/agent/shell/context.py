@@ -53,7 +53,7 @@ class AgentContext(Protocol):
 
     @property
     def serves_collectors(self) -> bool:
-        """Whether somebody collects here, or through this host, now."""
+        """Return whether somebody collects here, or through this host, now."""
 
     def forget(self, number: int) -> None:
         """A session has released all that it held."""

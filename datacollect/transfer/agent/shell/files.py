@@ -319,7 +319,7 @@ class SegmentReader:
 
 
 def is_as_listed(found: os.stat_result, file: FileEntry) -> bool:
-    """Whether this is the very file that was listed, unchanged in size and time."""
+    """Return whether this is the very file that was listed, unchanged in size and time."""
     return stat.S_ISREG(found.st_mode) and (
         (found.st_size, found.st_mtime_ns, inode_of(found))
         == (file.n_bytes, file.mtime_ns, file.inode)

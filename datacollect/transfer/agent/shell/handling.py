@@ -34,11 +34,11 @@ class Exchange(Protocol):
 
     @property
     def address(self) -> str:
-        """Whom it is counted for, see `origin_of`; empty where nobody knows."""
+        """Return whom it is counted for, see `origin_of`; empty where nobody knows."""
 
     @property
     def beside_collectors(self) -> bool:
-        """Whether somebody collects at this host, or through it, now."""
+        """Return whether somebody collects at this host, or through it, now."""
 
     @property
     def throttle(self) -> Throttle | None:

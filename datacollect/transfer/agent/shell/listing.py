@@ -39,8 +39,8 @@ A_LINK = "a link to {}; only what lies in the folder itself is served"
 TOO_LONG = f"its path has more than {PATH_BYTES} bytes"
 NOT_READABLE = "cannot be read: {}"
 TOO_MANY = f"the folder has more than {MOST_NAMES} names; divide it"
-NO_SIZE = "its size is said to be 0 bytes, and it has some; copy it elsewhere, and serve the copy"
-NO_TIME = "its time of change lies before 1678 or after 2262; a newer collector takes it"
+NO_SIZE = "its size is reported as 0 bytes, but it has some; copy it elsewhere, and serve the copy"
+NO_TIME = "its time of change lies before 1678 or after 2262; a newer collector accepts it"
 
 Entry: TypeAlias = FileEntry | FolderEntry | LeftOut
 

@@ -108,7 +108,7 @@ class Loop:
             self.forget(number)
 
     def _guard(self, call: Callable[[], None]) -> bool:
-        """Whether a call succeeds; one connection that fails must not end all others."""
+        """Return whether a call succeeds; one connection that fails must not end all others."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - reported, whatever it is

@@ -83,12 +83,12 @@ class _Handed:
 
     @property
     def address(self) -> str:
-        """Whom it is counted for."""
+        """Return whom it is counted for."""
         return self._session.address
 
     @property
     def beside_collectors(self) -> bool:
-        """Whether somebody collects at this host, or through it, now."""
+        """Return whether somebody collects at this host, or through it, now."""
         return self._session.beside_collectors
 
     @property
@@ -162,7 +162,7 @@ class TlsSession:
 
     @property
     def address(self) -> str:
-        """Whom the session is counted for; empty where it has just ended."""
+        """Return whom the session is counted for; empty where it has just ended."""
         try:
             return origin_of(str((self._tls or self._plain).getpeername()[0]))
         except OSError:
@@ -170,7 +170,7 @@ class TlsSession:
 
     @property
     def beside_collectors(self) -> bool:
-        """Whether the agent serves collectors meanwhile."""
+        """Return whether the agent serves collectors meanwhile."""
         return self._shell.serves_collectors
 
     def run(self) -> None:

@@ -127,7 +127,7 @@ class Shell:
 
     @property
     def serves_collectors(self) -> bool:
-        """Whether somebody collects here, or through this host, now."""
+        """Return whether somebody collects here, or through this host, now."""
         with self._lock:
             return self._core.serves_collectors
 

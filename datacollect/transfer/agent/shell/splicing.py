@@ -296,7 +296,7 @@ class _Flow:
 
     @property
     def may_take(self) -> bool:
-        """Whether something may be there to take in, and there is room for it."""
+        """Return whether something may be there to take in, and there is room for it."""
         return self.can_read and not self._at_end and self.room_bytes > 0
 
     def resize(self, size_bytes: int) -> None:

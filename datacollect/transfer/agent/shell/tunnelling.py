@@ -35,7 +35,7 @@ STEP_BYTES = 4096
 
 
 def asks_for_tunnel(connection: socket.socket, within_s: float) -> bool:
-    """Whether a client that greets by TLS offers a tunnel; what it says stays to be read.
+    """Return whether a client that greets by TLS offers a tunnel; what it says stays to be read.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class TunnelSession:
         except OSError as error:
             failure = error.strerror or "this host fails"
         except RuntimeError:
-            failure = "no thread to be had"
+            failure = "no thread is available"
         self._shell.tell(events.Dialled(self._shell.now(), self._number, failure))
 
     def _connected(self, host: str, port: int) -> socket.socket:

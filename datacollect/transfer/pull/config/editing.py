@@ -71,7 +71,7 @@ def new_collection(path: str | PathLike[str], destination: str, key: str) -> str
         if not isinstance(tree, dict) or any(tree.get(k) != v for k, v in rows.items()):
             raise NotWrittenError(
                 f"{name}: exists already, with another destination or key; name another file, "
-                "or keep to this one"
+                "or keep this one"
             )
     key_file = folder_of(path) / key
     if is_there and not key_file.exists():

@@ -119,7 +119,7 @@ LINK_OF_COLLECTION = replace(
 
 PLANNING = Table(
     "the planning",
-    "What the method is asked for, whose name `datacollect pull --method` says.",
+    "Options of the method that `datacollect pull --method` names.",
     fields_in("pull"),
     refused=refused_in("pull"),
 )
@@ -140,7 +140,7 @@ COLLECTION = Document(
         Field("destination", NAME, "This host's name in the plan.", required=True),
         Field("key", Text(), "File of the collector's private key.", required=True),
         *map(_hosts_of, KINDS.own),
-        Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
+        Field("sources", ByName(SOURCE), "What to collect, by host; everything if absent."),
         Field("limits", LIMITS, "What the collection may use."),
         Field("planning", PLANNING, "How it is planned."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),

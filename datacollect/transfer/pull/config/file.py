@@ -125,7 +125,8 @@ class Collection:
         if sources is not None:
             if not sources:
                 raise ProblemError(
-                    "sources: names no host; name what to collect, or leave it out for all of all"
+                    "sources: names no host; name what to collect, or leave it out to collect "
+                    "everything"
                 )
             sources = {
                 name: _source(name, entry, entries, destination) for name, entry in sources.items()
@@ -153,21 +154,21 @@ class Collection:
         return [name for each in self.entries.values() for name in each]
 
     def patterns(self, name: str) -> tuple[str, ...] | None:
-        """Which files of a host are wanted; None: all."""
+        """Return which files of a host are wanted; None: all."""
         source = (self.sources or {}).get(name)
         return None if source is None else source.files
 
     @property
     def view(self) -> Narrowing:
-        """What this start asks for, of all that the collection wants."""
+        """Return what this start asks for, of all that the collection wants."""
         return Narrowing(self.include, self.exclude)
 
     def wanted(self, name: str) -> WantedFiles:
-        """Which files of a host are wanted this time."""
+        """Return which files of a host are wanted this time."""
         return replace(self.wanted_in_all(name), include=self.include, exclude=self.exclude)
 
     def wanted_in_all(self, name: str) -> WantedFiles:
-        """Which files of a host the collection wants, whatever this start asks for."""
+        """Return which files of a host the collection wants, whatever this start asks for."""
         source = (self.sources or {}).get(name)
         largest_bytes = None if source is None else source.largest_bytes
         return WantedFiles(self.patterns(name), largest_bytes=largest_bytes)
@@ -241,7 +242,7 @@ def _require_zone(values: Mapping[str, Any], limits: Limits) -> None:
 
 
 def _has_hours(value: Any) -> bool:
-    """Whether a rate follows hours, or windows are of no zone of their own."""
+    """Return whether a rate follows hours, or windows are of no zone of their own."""
     if isinstance(value, HourlyRate):
         return True
     windows = value if isinstance(value, tuple) else ()

@@ -197,9 +197,9 @@ class Patience:
         return self.silent_s(source, now_s) - self._pause_s[source]
 
     def is_over(self, source: str, now_s: float) -> bool:
-        """Whether a source is to be given up."""
+        """Return whether a source is to be given up."""
         return self.counted_s(source, now_s) > self._patience_s
 
     def is_stranded(self, source: str, now_s: float) -> bool:
-        """Whether another route to a source is to be tried."""
+        """Return whether another route to a source is to be tried."""
         return self.counted_s(source, now_s) > self._stranded_after_s.get(source, math.inf)

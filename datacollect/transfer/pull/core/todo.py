@@ -97,12 +97,12 @@ class Todo:
 
     @property
     def n_bytes(self) -> int:
-        """What has yet to come."""
+        """Return what has yet to come."""
         return sum(self._work[s].sizes[piece] for s, todo in self.pieces.items() for piece in todo)
 
     @property
     def ending(self) -> str | None:
-        """Why nothing more comes in this round; None as long as something may."""
+        """Return why nothing more comes in this round; None as long as something may."""
         if any(todo and source not in self.given_up for source, todo in self.pieces.items()):
             return None
         if self.given_up:
@@ -110,7 +110,7 @@ class Todo:
         return "what was late remains" if any(self.put_off.values()) else "all there"
 
     def others_wait(self, source: str, piece: int, awaited: Container[int]) -> bool:
-        """Whether other files than a piece's wait for its place: they were not late so far.
+        """Return whether other files than a piece's wait for its place: they were not late so far.
 
         `awaited`: pieces that have a place themselves.
         """
@@ -171,7 +171,7 @@ class Todo:
 
 @dataclass
 class Remains:
-    """What the rounds of a start leave to the next, by sources.
+    """Work that the rounds of a start leave to the next, by sources.
 
     Attributes
     ----------

@@ -74,22 +74,22 @@ class Session:
 
     @property
     def source(self) -> str:
-        """Whose data come over it."""
+        """Return whose data come over it."""
         return self.hosts[0]
 
     @property
     def has_begun(self) -> bool:
-        """Whether something of the answer that is awaited has come by the last look."""
+        """Return whether something of the answer that is awaited has come by the last look."""
         return self.arrived_bytes > self.answered_bytes
 
     @property
     def waited_s(self) -> float:
-        """How long at most there was too little by the last look."""
+        """Return how long at most there was too little by the last look."""
         return self.seen_s - min(self.moved_s, self.mark_s)
 
     @property
     def awaited(self) -> str | None:
-        """What is to come over it at present."""
+        """Return what is to come over it at present."""
         if self.is_closing:
             return None
         return (DATA if self.asked else None) if self.is_open else CONNECTION
@@ -182,7 +182,7 @@ class Session:
         return waited_s if is_asked and self.has_begun and not had_begun else None
 
     def is_silent(self, first_s: float, stall_s: float) -> bool:
-        """Whether too little has come by the last look.
+        """Return whether too little has come by the last look.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class UnderWay(dict[int, Session]):
         return self._routes[number]
 
     def is_dry(self, but_for: Container[str] = ()) -> bool:
-        """Whether nothing is asked for, but of these sources."""
+        """Return whether nothing is asked for, but of these sources."""
         return not any(session.asked and session.source not in but_for for session in self.values())
 
     def of(self, source: str) -> list[Session]:

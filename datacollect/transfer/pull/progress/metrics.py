@@ -81,13 +81,13 @@ def pull_families(story: PullStory) -> list[Family]:
             ),
             gauge(
                 "datacollect_pull_stuck",
-                "1: nothing comes from that source at present.",
+                "1: nothing arrives from that source at present.",
                 ("source",),
                 {labels: row.n for labels, row in stuck.items()},
             ),
             one(
                 "datacollect_pull_last_byte_time_seconds",
-                "When something last came; before that, when it was started.",
+                "When something last arrived; before that, when it was started.",
                 story.moved_s or begun_s,
             ),
             gauge(

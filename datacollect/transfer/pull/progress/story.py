@@ -24,7 +24,7 @@ MOST_EVENTS = 50
 
 @dataclass
 class PullStory:
-    """What is known of a pull by now; the methods may be called from any thread.
+    """Facts known of a pull by now; the methods may be called from any thread.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class PullStory:
 
     @property
     def history(self) -> History:
-        """What was planned, what came when."""
+        """Return what was planned, what came when."""
         return self.reader.history
 
     def hear(self, line: Mapping[str, Any]) -> None:

@@ -61,7 +61,7 @@ NO_ROOM, CHANGED = 507, "(409)"
 
 
 class SlotOutcome(NamedTuple):
-    """What a slot has come to: whether all has moved, and sources to be listed again."""
+    """Outcome of a slot: whether all has moved, and sources to be listed again."""
 
     is_as_planned: bool
     changed: set[str]
@@ -329,7 +329,7 @@ def _unix_s(monotonic_s: float) -> float:
 
 
 class _Slot:
-    """What moves in one slot: each hop in a thread of its own."""
+    """Moves of one slot: each hop in a thread of its own."""
 
     def __init__(
         self,
@@ -405,7 +405,7 @@ class _Slot:
             ]
             to_abort = [self._to_abort.pop(task) for task in stalled]
         for task, abort in zip(stalled, to_abort, strict=True):
-            self.why[task] = f"{task.tail}: no piece has come whole for {patience_s:g} s"
+            self.why[task] = f"{task.tail}: no whole piece has arrived for {patience_s:g} s"
             if task.tail != task.source and not self.moved[task]:
                 self.stalled.add(task.tail)
             abort()

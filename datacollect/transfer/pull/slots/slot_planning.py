@@ -102,7 +102,7 @@ def require_links(collection: Collection) -> None:
     """Raise `ProblemError` where a collection cannot be planned in slots."""
     if not says_links(collection):
         raise ProblemError(
-            "--slot plans by links, and the collection file names none; write [[links]] with their "
+            "--slot needs links, and the collection file names none; write [[links]] with their "
             "bandwidths, or bandwidth_csv"
         )
 
@@ -319,7 +319,7 @@ class _Room:
             left[at] -= n_bytes
 
     def has(self, hop: tuple[str, ...], slot: int, n_bytes: int) -> bool:
-        """Whether a hop can carry so much more."""
+        """Return whether a hop can carry so much more."""
         return all(
             left[at] >= n_bytes for left, at in zip(self._of(slot), self._at(hop), strict=True)
         )

@@ -48,7 +48,7 @@ class KeptPiece(NamedTuple):
 
 
 class Spools:
-    """What relays keep of a collection; any thread may call its methods.
+    """Spools of relays for a collection; any thread may call its methods.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Spools:
                 self.kept[source] = {i: each for i, each in of.items() if each.relay != relay}
         self._log.write("spool stalls", host=relay)
         self._report(
-            f"note: {relay} sends what it keeps too slowly for a piece to come whole: all is "
+            f"note: {relay} sends what it keeps too slowly for a piece to arrive whole: all is "
             f"fetched from its source, and nothing more is kept at {relay}"
         )
 

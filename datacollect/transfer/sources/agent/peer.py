@@ -67,11 +67,11 @@ class AgentPeer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether limits keep it from receiving; what is asked for is asked at once."""
+        """Return whether limits keep it from receiving; what is asked for is asked at once."""
         return self._session.is_waiting
 
     def has_room(self, segments: Sequence[Segment]) -> bool:
-        """Whether it may be asked for segments before an answer is received."""
+        """Return whether it may be asked for segments before an answer is received."""
         return self._session.has_room(self._read_of(segments))
 
     def request(self, segments: Sequence[Segment]) -> None:

@@ -134,7 +134,7 @@ class SourceSession:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether limits keep it from receiving what may be there."""
+        """Return whether limits keep it from receiving what may be there."""
         return self._pacer is not None and self._pacer.is_waiting
 
     def agent(self, deadline: Deadline | None = None) -> AgentFacts:
@@ -189,7 +189,7 @@ class SourceSession:
             return list(messages.parse_sessions(body))
 
     def has_room(self, read: Read) -> bool:
-        """Whether another read may be sent before an answer is received."""
+        """Return whether another read may be sent before an answer is received."""
         size = len(self._body_of(read)) + 512
         queued = sum(n_bytes for n_bytes, _ in self._outstanding)
         full = len(self._outstanding) >= MOST_OUTSTANDING or queued + size > OUTSTANDING_BYTES

@@ -80,7 +80,7 @@ class AgentSource:
             if not flow.is_over:
                 raise
             raise EndlessError(
-                f"{self.name}: its list comes too slowly, less than a name and "
+                f"{self.name}: its list arrives too slowly, less than a name and "
                 f"{LEAST_BYTES_PER_S:g} bytes a second, over {self._patience_s:g} s: if its disk "
                 "needs more time, set a longer patience_s in [limits]"
             ) from error

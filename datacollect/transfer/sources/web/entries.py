@@ -29,7 +29,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 SERVER = Table(
     "the server",
-    "Another web server, which knows ranges: nginx, an object store.",
+    "Another web server, which supports ranges: nginx, an object store.",
     (
         Field("url", Text(), "Folder below which the files lie: https://host/folder/."),
         Field(
@@ -77,7 +77,7 @@ class ServerFile(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether size and hash are said: then nothing need be asked."""
+        """Return whether size and hash are said: then nothing need be asked."""
         return self.n_bytes is not None and self.sha256 is not None
 
 
@@ -107,7 +107,7 @@ class ServerEntry:
 
     @cached_property
     def targets(self) -> Mapping[str, Target]:
-        """Where each path lies; the empty path: the server itself."""
+        """Return where each path lies; the empty path: the server itself."""
         targets = {file.path: file.target for file in self.files}
         return targets | {"": Target(self.origin, "/")}
 

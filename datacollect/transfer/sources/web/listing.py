@@ -339,7 +339,7 @@ class WebListing:
 
 
 def _is_proved(file: ServerFile, known: Listed, copy: Copy) -> bool:
-    """Whether a verified copy is what the collection wants, by its hash."""
+    """Return whether a verified copy is what the collection wants, by its hash."""
     if file.sha256 is None:
         return False
     return (file.sha256, copy.n_bytes) == (known.sha256, known.n_bytes)

@@ -43,7 +43,7 @@ class ServerPace:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether there is a limit: who is not under way then keeps no connection open."""
+        """Return whether there is a limit: who is not under way then keeps no connection open."""
         return self._width is not None
 
     @contextmanager

@@ -36,7 +36,10 @@ SHORT_S = 0.05
 
 
 def contradicts(answer: messages.FileAnswer, file: Listed) -> bool:
-    """Whether an answer says other things of a file than are known; a known hash is no version."""
+    """Return whether an answer says other things of a file than are known.
+
+    A known hash is no version.
+    """
     if answer.worth is Worth.GONE:
         return True
     if answer.worth is not Worth.GOOD:
@@ -53,7 +56,7 @@ OTHER_DIGEST = (
 
 
 def _is_as_said(view: memoryview, answer: messages.FileAnswer) -> bool:
-    """Whether a range has the hash that its server says, where one answer has brought all of it."""
+    """Say whether a range has the hash that its server says, if one answer brought it all."""
     if answer.worth is not Worth.GOOD or answer.sha256 is None:
         return True
     return hashlib.sha256(view).digest() == answer.sha256
@@ -113,7 +116,7 @@ class WebPeer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it leaves the server alone, waits for another session, or for limits."""
+        """Return whether it leaves the server alone, waits for another session, or for limits."""
         return self._is_left_alone or (self._pacer is not None and self._pacer.is_waiting)
 
     # What sessions ask ------------------------------------------------------------------------
@@ -392,11 +395,11 @@ class WebPeer:
         return None
 
     def _is_up(self, path: str) -> bool:
-        """Whether the server answers for another file."""
+        """Return whether the server answers for another file."""
         return self._is_there(self._standing.witnesses(path))
 
     def _is_there(self, witnesses: Iterable[str]) -> bool:
-        """Whether the server answers for one of these files."""
+        """Return whether the server answers for one of these files."""
         for other in witnesses:
             probe = partial(AskSize, other, self._target_of(other), is_probe=True)
             try:

@@ -75,7 +75,7 @@ MOST_FAILURES = 4
 # A file has at most this many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # What is said of a file of which nothing comes.
-SILENT = "no data, or too little, comes on request"
+SILENT = "no data, or too little, arrives on request"
 # So many others are asked whether the server is there.
 MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 
@@ -88,12 +88,12 @@ class Failures(NamedTuple):
 
     @property
     def are_too_many(self) -> bool:
-        """Whether the file is to be given up, if the server is there."""
+        """Return whether the file is to be given up, if the server is there."""
         return self.n >= MOST_FAILURES
 
     @property
     def text(self) -> str:
-        """Why it was given up."""
+        """Return why it was given up."""
         return f"{self.why}; it failed {self.n} times, while the server answered for other files"
 
 
@@ -129,7 +129,7 @@ class Standing:
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is one file, and no other to ask by whether the server is there."""
+        """Return whether there is one file, and no other to ask by whether the server is there."""
         return len(self._paths) < 2
 
     def failures(self, path: str) -> Failures:
@@ -147,7 +147,7 @@ class Standing:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether the server was silent, and has answered nothing since."""
+        """Return whether the server was silent, and has answered nothing since."""
         return self._is_doubted
 
     def silent(self, path: str) -> None:

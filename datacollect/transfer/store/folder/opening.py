@@ -74,7 +74,7 @@ def unusable(folder: Path, error: OSError) -> NotWrittenError:
     if error.errno in FULL:
         what, remedy = "cannot be written", f"{remedy or MEND_DISK}, and start again"
     else:
-        what, remedy = "is not a folder to write to", "name another with --into"
+        what, remedy = "is not a folder that can be written to", "name another with --into"
     return NotWrittenError(f"{folder}: {what}: {reason}; {remedy}", error.errno)
 
 
@@ -127,7 +127,7 @@ class Staging:
             return known
 
     def is_apart(self, source: str) -> bool:
-        """Whether a source's unfinished files lie in a file system of its own."""
+        """Return whether a source's unfinished files lie in a file system of its own."""
         return self.of(source) != self._usual_fd
 
     def all(self) -> list[int]:

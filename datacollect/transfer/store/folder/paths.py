@@ -46,7 +46,7 @@ class Folding:
 
     @property
     def any(self) -> bool:
-        """Whether two names may be one file at all."""
+        """Return whether two names may be one file at all."""
         return self.case or self.form
 
 
@@ -166,7 +166,7 @@ class Mount(NamedTuple):
     number: int
 
     def is_other(self, other: Mount) -> bool:
-        """Whether a file cannot be renamed from one to the other."""
+        """Return whether a file cannot be renamed from one to the other."""
         known = self.number and other.number
         return self.device != other.device or bool(known and self.number != other.number)
 

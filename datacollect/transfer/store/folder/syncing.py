@@ -66,7 +66,7 @@ def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
 
 
 def tells_failures(release: str) -> bool:
-    """Whether ``syncfs`` of this kernel reports writes that failed (syncfs(2), 2020).
+    """Return whether ``syncfs`` of this kernel reports writes that failed (syncfs(2), 2020).
 
     >>> [tells_failures(text) for text in ("5.7.19", "5.8.0-rc1", "6.18", "4.19.0-27-amd64", "?")]
     [False, True, True, False, False]

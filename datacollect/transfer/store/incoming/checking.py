@@ -60,7 +60,7 @@ class Checks:
 
     @property
     def is_busy(self) -> bool:
-        """Whether checks are under way; those of a thread that is gone are not."""
+        """Return whether checks are under way; those of a thread that is gone are not."""
         return self.n_under_way > 0 and self._worker.is_alive
 
     def cancel(self) -> None:

@@ -45,7 +45,7 @@ class Rereading:
 
     @property
     def n_left(self) -> int:
-        """How many files are still to be read, or noted."""
+        """Return how many files are still to be read, or noted."""
         return len(self._wanted) if self._worker.is_alive else 0
 
     def add(self, files: Iterable[tuple[str, int]]) -> None:

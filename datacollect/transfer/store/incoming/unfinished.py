@@ -108,7 +108,7 @@ class Unfinished:
                 os.close(fd)
 
     def is_doubted(self, file: int) -> bool:
-        """Whether parts of a file have to be read again before it may be used."""
+        """Return whether parts of a file have to be read again before it may be used."""
         known = self._files.get(file)
         return known is not None and known.n_doubts > 0
 
@@ -242,7 +242,7 @@ class Unfinished:
 
 
 def _is_there(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
-    """Whether a part of an open file has its hash; one that cannot be read has not."""
+    """Return whether a part of an open file has its hash; one that cannot be read has not."""
     try:
         return is_part(fd, offset, n_bytes, digest)
     except OSError:

@@ -36,7 +36,7 @@ class Worker(Generic[T]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether jobs that are wanted will be done."""
+        """Return whether jobs that are wanted will be done."""
         return not self.is_cancelled and (self._thread is None or self._thread.is_alive())
 
     def add(self, job: T) -> None:

@@ -149,7 +149,7 @@ class StateErrors:
         )
 
     def _is_sound(self) -> bool:
-        """Whether the file itself, as it lies there, is found to be whole."""
+        """Return whether the file itself, as it lies there, is found to be whole."""
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         try:
             db = apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)

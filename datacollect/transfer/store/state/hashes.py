@@ -24,14 +24,14 @@ def hash_of(fd: int, offset: int, n_bytes: int) -> bytes | None:
 
 
 def is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
-    """Whether a part of an open file has a hash; an empty one is that of nothing but zeros."""
+    """Say whether a part of an open file has a hash; an empty one is that of nothing but zeros."""
     if digest:
         return hash_of(fd, offset, n_bytes) == digest
     return _are_zeros(fd, offset, n_bytes)
 
 
 def _are_zeros(fd: int, offset: int, n_bytes: int) -> bool:
-    """Whether a part of a file is nothing but zeros; its holes are not read."""
+    """Return whether a part of a file is nothing but zeros; its holes are not read."""
     return not any(
         any(os.pread(fd, min(_READ_BYTES, end - at), at))
         for begin, end in data_ranges(fd, offset, offset + n_bytes)

@@ -23,7 +23,7 @@ def data_bytes(file: Listed) -> int:
 
 
 def are_ranges(extents: Sequence[tuple[int, int]], n_bytes: int) -> bool:
-    """Whether data ranges lie within a file, in order, apart from each other.
+    """Return whether data ranges lie within a file, in order, apart from each other.
 
     >>> are_ranges([(0, 5), (8, 2)], 10), are_ranges([(0, 5), (4, 2)], 10)
     (True, False)
@@ -110,7 +110,7 @@ def data_ranges(fd: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def is_hole(fd: int, offset: int, n_bytes: int) -> bool:
-    """Whether a part of an open file holds no data, as far as the file system knows."""
+    """Return whether a part of an open file holds no data, as far as the file system knows."""
     try:
         return os.lseek(fd, offset, os.SEEK_DATA) >= offset + n_bytes
     except OSError:  # nothing but a hole from there on, or nothing at all

@@ -72,12 +72,12 @@ class Layout:
 
     @property
     def total_bytes(self) -> int:
-        """Where the next file would begin."""
+        """Return where the next file would begin."""
         return int(self.starts[-1] + self.sizes[-1]) if len(self.starts) else 0
 
     @property
     def is_whole(self) -> bool:
-        """Whether files follow each other without gaps, and pieces cover all of them."""
+        """Return whether files follow each other without gaps, and pieces cover all of them."""
         ends = [_end_of_row(self.starts, self.sizes), _end_of_row(self.pieces, self.piece_bytes)]
         return None not in ends and ends[0] == ends[1]
 

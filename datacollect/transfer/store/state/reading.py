@@ -171,7 +171,7 @@ class Reading:
         return [Wanted(name, bool(is_listed), why) for name, is_listed, why in rows]
 
     def is_complete(self) -> bool:
-        """Whether all is there that is wanted: a fact, not the lack of others.
+        """Return whether all is there that is wanted: a fact, not the lack of others.
 
         Each wanted source was listed to its end, and no file of theirs is waited for, missing,
         displaced or left out.
@@ -261,7 +261,7 @@ class Reading:
         return {number for (number,) in rows}
 
     def is_expected(self, source: int, path: str) -> bool:
-        """Whether a source lists a file of this name, as far as is known."""
+        """Return whether a source lists a file of this name, as far as is known."""
         return bool(
             self._rows(
                 "SELECT 1 FROM files WHERE source = ? AND path = ? AND state IN (0, 1, 4) "
@@ -380,7 +380,7 @@ class Reading:
         return found if most < 0 else found[:most]
 
     def _is_asked(self, path: str, kind: str) -> bool:
-        """Whether what is missing is in view; files in SQL are."""
+        """Return whether what is missing is in view; files in SQL are."""
         if not self._asked or kind == "file":
             return True
         assert self._view is not None

@@ -116,8 +116,8 @@ class State(Reading):
             raise self._errors.damaged("it holds no collection")
         if version != VERSION:
             raise ProblemError(
-                f"{path}: must be state of version {VERSION}, got {version!r}; go on "
-                "with the datacollect that began it"
+                f"{path}: must be state of version {VERSION}, got {version!r}; continue with "
+                "the version of datacollect that began it"
             )
         self._db.execute(LISTED)
 
@@ -537,7 +537,7 @@ class State(Reading):
 
 
 def has_log(path: Path) -> bool:
-    """Whether a log lies beside a state: whoever had it open has not closed it."""
+    """Return whether a log lies beside a state: whoever had it open has not closed it."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except OSError:

@@ -274,8 +274,8 @@ def test_entries_that_were_never_sent_are_known_after_the_deadline(world, person
 
 FAULTS = {
     "another's key": ({"key": "collector.key"}, "key must be that of the event's log of verdicts"),
-    "no tickets": ({"tickets": None}, "tickets must be the folder of all people's tickets"),
-    "an empty folder": ({"tickets": "."}, "must hold the tickets of all people"),
+    "no tickets": ({"tickets": None}, "tickets must be the folder of everybody's tickets"),
+    "an empty folder": ({"tickets": "."}, "must hold everybody's tickets"),
     "no identity": ({"identities": ["verdicts.key"]}, "must hold an identity of age"),
     "no collector": ({"collector": None}, "collector must be the file of the key"),
     "a certificate of nobody": (

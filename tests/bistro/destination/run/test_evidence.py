@@ -103,7 +103,7 @@ def test_all_files_that_were_removed_are_missing(status, collected):
 def test_a_file_of_another_length_is_named(status, collected, content):
     collected.file(1).write_bytes(content)
     code, said = status()
-    assert (code, "not as long as when collected" in said) == (1, True)
+    assert (code, "not the length that it had when collected" in said) == (1, True)
 
 
 def test_a_link_in_the_place_of_a_file_is_none(status, collected, tmp_path):
@@ -117,7 +117,7 @@ def test_a_changed_file_is_found_where_it_is_read_again(status, collected):
     collected.file(1).write_bytes(b"outgo!")
     assert status()[0] == 0
     code, said = status("into", "--verify")
-    assert (code, "another content than when collected" in said) == (1, True)
+    assert (code, "not the content that it had when collected" in said) == (1, True)
 
 
 def test_files_that_were_collected_by_another_machine_are_named_with_it(status, tmp_path):
@@ -175,7 +175,7 @@ def test_what_an_earlier_version_has_left_is_no_evidence_that_logs_were_read(sta
         del tree[key]
     path.write_text(json.dumps(tree))
     code, said = status()
-    assert (code, "whether logs were read to their ends is not known" in said) == (1, True)
+    assert (code, "did not record whether logs were read to their ends" in said) == (1, True)
 
 
 def test_a_register_that_is_locked_or_removed_or_damaged_is_a_failure(status, collected):
@@ -184,7 +184,7 @@ def test_a_register_that_is_locked_or_removed_or_damaged_is_a_failure(status, co
         db.execute("PRAGMA locking_mode=EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
         code, said = status()
-    assert (code, "is locked by another program; end that" in said) == (3, True)
+    assert (code, "another program has locked the register; stop it" in said) == (3, True)
     assert status()[0] == 0
     whole = path.read_bytes()
     path.write_bytes(b"no database" * 1000)
@@ -192,7 +192,7 @@ def test_a_register_that_is_locked_or_removed_or_damaged_is_a_failure(status, co
     assert (code, "is damaged" in said) == (3, True)
     path.unlink()
     code, said = status()
-    assert (code, "the register is not there" in said) == (3, True)
+    assert (code, "the register is missing" in said) == (3, True)
     path.write_bytes(whole)
     assert status()[0] == 0
 

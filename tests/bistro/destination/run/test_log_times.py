@@ -125,7 +125,7 @@ def test_a_log_whose_entries_make_another_root_proves_nothing():
     lying.get = get
     found, said = times_of(lying, most_asked=3)
     assert found == {}
-    assert "make another root" in said[0]
+    assert "have another root" in said[0]
 
 
 def test_few_are_asked_one_by_one_and_logs_are_not_read_again_at_once(monkeypatch):

@@ -138,4 +138,4 @@ def test_drafts_beyond_the_quota_are_collected_and_never_count(world, capsys):
     ((word, instead, _),) = {said[third], said[fourth]}
     assert (word, bytes.fromhex(instead) in (first, second)) == (SUPERSEDED, True)
     assert run(["event", "status", "destination.toml"]) == 0
-    assert "of these never came" in capsys.readouterr().out
+    assert "of these never arrived" in capsys.readouterr().out

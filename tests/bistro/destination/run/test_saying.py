@@ -25,7 +25,7 @@ def test_who_says_something_else_each_time_fills_no_log_and_hides_nobody(monkeyp
     for number in range(10 * MOST_LINES):
         said(f"given up: north: answers {number}")
     assert len(told) == MOST_LINES + 1
-    assert told[-1] == "north: what else is said of it within the hour is left out"
+    assert told[-1] == "north: further messages about it within the hour are left out"
     said("south: is away")
     said("the table of loads: OSError")
     assert told[-2:] == ["south: is away", "the table of loads: OSError"]

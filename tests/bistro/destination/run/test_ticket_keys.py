@@ -20,7 +20,7 @@ def write_tickets(folder, number):
 def test_a_damaged_ticket_that_comes_later_ends_nothing(tmp_path):
     folder, told = tmp_path / "tickets", []
     keys = Tickets(folder, told.append)
-    with pytest.raises(ProblemError, match="must hold the tickets of all people"):
+    with pytest.raises(ProblemError, match="must hold everybody's tickets"):
         keys.of(EVENT)
     write_tickets(folder, 1)
     first = keys.of(EVENT)
@@ -29,7 +29,7 @@ def test_a_damaged_ticket_that_comes_later_ends_nothing(tmp_path):
     assert keys.of(EVENT) == first
     (line,) = told
     assert "half.ticket" in line
-    assert line.endswith("; the tickets that were known before count")
+    assert line.endswith("; the tickets known before still count")
     (folder / "half.ticket").unlink()
     write_tickets(folder, 2)
     assert len(keys.of(EVENT)) == 2

@@ -120,7 +120,7 @@ def test_what_an_event_withstands_is_said():
     assert withstands(event_of()) == [
         "To backdate an entry takes 3 of the 4 witnesses.",
         "To show two people two logs takes the service and 2 witnesses.",
-        "Witnesses that may be dead or post-date, together: 1.",
+        "Witnesses that may fail or post-date, together: 1.",
     ]
     words = " ".join(withstands(event_of(n_witnesses=3, quorum=2)))
     assert "2 of the 3" in words
@@ -165,7 +165,7 @@ def test_what_works_but_not_for_long_is_said():
         ({"quorum": 5}, "quorum must be at most the number of witnesses, 4, got 5"),
         ({"quorum": 2}, "at least 3 of 4 witnesses, got 2 of 4: a service alone could show two"),
         ({"quorum": 1, "n_witnesses": 1}, "got 1 of 1: one witness could backdate alone"),
-        ({"n_services": 0}, "services must name one at least"),
+        ({"n_services": 0}, "services must name at least one"),
         ({"recipients": []}, "recipients must be a list of 1 to 16 recipients"),
         ({"recipients": [RECIPIENTS[0]] * 2}, r"recipients\[1\] must be another key than recip"),
         ({"recipients": [RECIPIENTS[0][:-1] + "q"]}, r"recipients\[0\] must be a recipient of age"),

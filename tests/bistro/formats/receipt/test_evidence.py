@@ -43,7 +43,7 @@ def test_a_fork_names_the_service_and_those_who_signed_both():
 def test_a_head_that_was_taken_back_is_named():
     longer = SmallLog(EVENT, 0, [A, B, C, D]).head(TIMES)
     assert [lie.text for lie in two_heads(read(), [longer], EVENT)] == [
-        "It has signed 4 entries, and shows 3 only."
+        "It has signed 4 entries, but shows only 3."
     ]
 
 
@@ -59,13 +59,13 @@ def test_a_broken_word_is_named():
     assert broken_words(read(is_final=True), [(B, kept)]) == []
     other = acknowledge(ORIGIN, D, 1, 100, key_of("s0"))
     assert [lie.text for lie in broken_words(read(), [(D, other)])] == [
-        "It has acknowledged an entry 1, and logged another there."
+        "It has acknowledged an entry 1, but logged another one there."
     ]
     # What is to come may come until the event is over.
     dropped = acknowledge(ORIGIN, D, 3, 100, key_of("s0"))
     assert broken_words(read(), [(D, dropped)]) == []
     assert [lie.text for lie in broken_words(read(is_final=True), [(D, dropped)])] == [
-        "It has acknowledged entry 3, and never logged it."
+        "It has acknowledged entry 3, but never logged it."
     ]
 
 

@@ -280,8 +280,8 @@ def test_a_receipt_is_read_as_it_was_written():
         ({"tokens": ["A"]}, r"tokens\[0\] must be at most 65536 bytes in Base64"),
         ({"acknowledgements": [{"log": "a"}]}, "keys index, time_s, signature are missing"),
         ({"format": "datacollect-event/2"}, "this is an event"),
-        ({"owner": None}, "owner must stand in a datacollect-receipt/2, and in no other"),
-        ({"format": "datacollect-receipt/1"}, "owner must stand in a datacollect-receipt/2"),
+        ({"owner": None}, "owner must be in a datacollect-receipt/2, and in no other"),
+        ({"format": "datacollect-receipt/1"}, "owner must be in a datacollect-receipt/2"),
         ({"owner": "00"}, "owner must be 64 lowercase hexadecimal digits"),
     ],
 )

@@ -348,5 +348,7 @@ def test_damage_to_a_keep_is_found_wherever_it_is(tmp_path):
             read_keep(path)
     for cut in range(0, len(whole), 11):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ProblemError, match=r"is no \.keep of datacollect, or not all of it"):
+        with pytest.raises(
+            ProblemError, match=r"is not a \.keep of datacollect, or not a complete one"
+        ):
             read_keep(path)

@@ -225,7 +225,7 @@ def test_mirror_that_is_away_holds_the_log_up_for_a_while_only(tmp_path, mirror,
         await keeper.published(some(at, 10))
 
     keeper = run_log(tmp_path / "log", [mirror], work)
-    assert "no mirror has held what is new for 0.5 s: " in keeper.said[0]
+    assert "no mirror has copied new entries for 0.5 s: " in keeper.said[0]
     assert "the log continues without" in keeper.said[0]
     assert "holds all" in keeper.said[1]
     assert len(keeper.said) == 2
@@ -299,7 +299,7 @@ def test_mirror_that_holds_more_than_a_restored_log_says_so(tmp_path, mirror, mo
 
     run_log(tmp_path / "log", [mirror], first)
     keeper = run_log(tmp_path / "old", [mirror], restored)
-    assert "holds 20 entries of this log, and they are not its beginning here" in keeper.said[0]
+    assert "holds 20 entries of this log with which the log here does not begin" in keeper.said[0]
     assert "run `datacollect event recover` with that mirror" in keeper.said[0]
     # What it had is not written over.
     assert held_on_disk(mirror) == 20

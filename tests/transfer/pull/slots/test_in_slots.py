@@ -102,7 +102,7 @@ def test_a_collection_by_windows_that_do_not_overlap_comes_and_is_a_valid_schedu
 def test_slots_need_links_and_are_longer_than_a_round_trip(tmp_path, collection_of):
     with running(source_file(tmp_path)) as s:
         collection = collection_of(s, links=[])
-        with pytest.raises(ProblemError, match="--slot plans by links"):
+        with pytest.raises(ProblemError, match="--slot needs links"):
             dc.pull(collection, tmp_path / "into", slot_s=5.0)
         collection = collection_of(s, links=[link("S", "D")])
         with pytest.raises(ProblemError, match="at least a round trip, got 1e-06 s, and S answers"):

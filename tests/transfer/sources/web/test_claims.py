@@ -144,7 +144,7 @@ def test_one_pointer_for_all_is_no_file_and_pointers_that_differ_are_and_are_tol
         (DATA[0], b"<html>", "it is HTML now, and was data when it came: a login page?"),
         (DATA[0], pointer("a"), "it is a git-lfs pointer now"),
         (b"1,2\n", ERROR, "it is JSON now"),
-        (b"1,2\n", b"Access denied", "it speaks of an error now ('Access denied')"),
+        (b"1,2\n", b"Access denied", "it now mentions an error ('Access denied')"),
         (b"1,2\n", b"1,2\n3,4\n", None),
         (ERROR, ERROR[:-1] + b" }", None),
         (DATA[0], DATA[1], None),

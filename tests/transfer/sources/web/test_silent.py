@@ -35,7 +35,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
         assert whys(answer).keys() == STALLS.keys()
         # Failed four times, or patience ended: whichever is first.
         assert all(
-            re.match("no data, or too little, (comes on request|came when requested)", why)
+            re.match("no data, or too little, (arrives on request|arrived when requested)", why)
             for why in whys(answer).values()
         )
         tiny.stalls.clear()

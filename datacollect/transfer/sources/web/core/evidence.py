@@ -80,7 +80,7 @@ class Evidence(NamedTuple):
 
     @property
     def may_be_doubted(self) -> bool:
-        """Whether it says something of the file that another answer could contradict."""
+        """Return whether it says something of the file that another answer could contradict."""
         return self.answer.worth in (Worth.GOOD, Worth.GONE)
 
 
@@ -276,7 +276,7 @@ def _refusal(
 
 
 def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
-    """Whether bytes are stored encoded, and are those that a manifest has, by its hash."""
+    """Return whether bytes are stored encoded, and are those that a manifest has, by its hash."""
     return (
         isinstance(asked, AskRange)
         and asked.version.sha256 is not None
@@ -285,7 +285,7 @@ def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
 
 
 def _is_page(asked: AskRange, head: Head, target: Target) -> bool:
-    """Whether redirects have led to HTML of another name and size, where none is called so."""
+    """Say whether redirects have led to HTML of another name and size, where none is called so."""
     if head.media is not ContentKind.HTML or name_in(target) == name_in(asked.target):
         return False
     return not is_promised(asked.path, ContentKind.HTML) and _total(head) != asked.file_bytes

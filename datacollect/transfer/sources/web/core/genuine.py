@@ -51,7 +51,7 @@ _OVERWRITE = (
 
 
 def is_page(path: str, answer: FileAnswer) -> bool:
-    """Whether an answer is HTML, for a file that is not called so."""
+    """Return whether an answer is HTML, for a file that is not called so."""
     is_html = answer.media is ContentKind.HTML and answer.begins in _PAGE_BEGINS
     return is_html and not is_promised(path, ContentKind.HTML)
 
@@ -66,7 +66,7 @@ class Claim(NamedTuple):
 
 
 def is_page_elsewhere(claim: Claim) -> bool:
-    """Whether a redirect has led to a page of another name than was asked for."""
+    """Return whether a redirect has led to a page of another name than was asked for."""
     landed = claim.answer.landed
     is_other = landed is not None and name_in(landed) != name_in(claim.target)
     return is_other and is_page(claim.path, claim.answer)
@@ -121,7 +121,7 @@ class Claims:
 
     @property
     def any_copies(self) -> bool:
-        """Whether a claim contradicts a verified copy."""
+        """Return whether a claim contradicts a verified copy."""
         return any(claim.copy is not None for claim in self._claims.values())
 
     # Looking ----------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Claims:
             question = ": a login page?" if now is ContentKind.HTML and not says else ""
             return f"it is {now.value} now{says}, and was {was.value} when it came{question}"
         if says and error_in(copy.begins, copy.n_bytes) is None:
-            return f"it speaks of an error now{says}"
+            return f"it now mentions an error{says}"
         if _has_shrunk(claim) and found.n_shrunk > 1 and 2 * found.n_shrunk >= found.n_changed:
             return (
                 f"{found.n_shrunk} of the {counted(found.n_changed, 'file')} that have changed "

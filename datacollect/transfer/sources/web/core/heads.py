@@ -48,12 +48,12 @@ class Head(NamedTuple):
 
     @property
     def version(self) -> Version:
-        """Which version it is of."""
+        """Return which version it is of."""
         return Version(self.headers.get("etag"), self.headers.get("last-modified"))
 
     @property
     def media(self) -> ContentKind | None:
-        """Which document it calls itself; None: none."""
+        """Return which document it calls itself; None: none."""
         return looks_by_type(self.headers.get("content-type", ""))
 
     def sha256(self, *, is_all: bool) -> bytes | None:
@@ -71,7 +71,7 @@ class Head(NamedTuple):
 
     @property
     def encoding(self) -> str | None:
-        """How the body is encoded; None: not at all."""
+        """Return how the body is encoded; None: not at all."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         return None if encoding in ("", "identity") else encoding
 

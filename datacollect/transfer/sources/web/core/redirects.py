@@ -40,7 +40,7 @@ class RedirectRule:
         if here == there:
             return None
         if self.is_relayed:
-            return f"the server redirects to {there.host!r}, where its relays do not connect to"
+            return f"the server redirects to {there.host!r}, to which its relays do not connect"
         if there.scheme != "https" and not self.plain_http:
             return f"the server redirects to {there.host!r} without TLS"
         if not any(_fits(there.host, pattern.lower()) for pattern in self.to):

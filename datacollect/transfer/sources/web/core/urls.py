@@ -26,7 +26,7 @@ class Origin(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """What the header Host says.
+        """Return what the header Host says.
 
         >>> Origin("https", "::1", 8443).authority, Origin("http", "x.example", 80).authority
         ('[::1]:8443', 'x.example')

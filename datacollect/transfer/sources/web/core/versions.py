@@ -32,7 +32,7 @@ class Version:
         return etag if is_strong and etag != '"' else None
 
     def is_other(self, found: Version) -> bool:
-        """Whether an answer's version is another one, as far as both say.
+        """Return whether an answer's version is another one, as far as both say.
 
         >>> Version('"a"').is_other(Version('"b"')), Version('"a"').is_other(Version())
         (True, False)
