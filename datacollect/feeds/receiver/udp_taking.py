@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.receiver.kept_feed import KeptFeed
+    from datacollect.feeds.udp.heads import Heads
     from datacollect.feeds.udp.receiving import Place
 
 
@@ -262,7 +262,7 @@ class UdpTaking(Keeping):
             with self._lock:
                 tree: dict[str, Any] = {"packets": self._core.receiving.report().to_dict()}
                 if self._core.receiving.n_received == 0:
-                    tree["greeted"] = self._core.greetings
+                    tree["greeted"] = self._core.receiving.greetings
                 self._core.count()
             if failure is not None:
                 tree["why"], tree["again"] = f"this host fails: {failure}", True

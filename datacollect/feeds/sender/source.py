@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -86,9 +87,12 @@ def generated_blocks(
     """
     at, stop = skip_bytes, skip_bytes + round(rate_bytes_per_s * seconds)
     for n_bytes in _in_time(rate_bytes_per_s):
-        end = min(at + n_bytes, stop)
-        yield counted_bytes(at, end)
-        at = end
+        due = min(at + n_bytes, stop)
+        while at < due:
+            # Memory for longer ones would be new each time, which costs more than to fill it.
+            end = min(at + READ_BYTES, due)
+            yield counted_bytes(at, end)
+            at = end
         if at == stop:
             return
 
@@ -97,8 +101,10 @@ def counted_bytes(first: int, stop: int) -> bytes:
     """Return what is made up between two places."""
     import numpy as np
 
-    data = np.arange(first // 8, (stop + 7) // 8, dtype=">u8").tobytes()
-    return data[first % 8 : first % 8 + stop - first]
+    numbers = np.arange(first // 8, (stop + 7) // 8, dtype=np.uint64)
+    if sys.byteorder == "little":
+        numbers.byteswap(inplace=True)
+    return bytes(numbers.data.cast("B")[first % 8 : first % 8 + stop - first])
 
 
 def _in_time(rate_bytes_per_s: float) -> Iterator[int]:
