@@ -164,6 +164,11 @@ class Database:
         with self.errors():
             return self._open.execute(sql, values).fetchall()
 
+    def each(self, sql: str) -> Iterator[Any]:
+        """Yield what a question finds, one row after the other."""
+        with self.errors():
+            yield from self._open.execute(sql)
+
     def many(self, sql: str, values: Iterator[Sequence[Any]]) -> None:
         """Do the same for many values."""
         with self.errors():

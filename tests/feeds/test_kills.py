@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
+import apsw
 import pytest
 from instances.agents import KEY, write_agent
 from instances.feeds import feed_table, kept_report

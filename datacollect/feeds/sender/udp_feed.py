@@ -213,6 +213,26 @@ class UdpFeed:
             self._tell(said)
         return behind_s
 
+    def is_placed(self, within_s: float) -> bool:
+        """Whether it is known where the source begins: always.
+
+        Parameters
+        ----------
+        within_s : float
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> out = dc.feeds.send("scan7.toml")  # doctest: +SKIP
+        >>> out.is_placed(0.0)  # doctest: +SKIP
+        True
+        """
+        return True
+
     @property
     def alarm(self) -> str | None:
         """Why the guard has fired: what is made is dropped soon, unless that passes; else None.
