@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -255,6 +256,14 @@ class UdpTaking(Keeping):
             self._reporter.join()
 
     def _report_all(self) -> None:
+        try:
+            self._report_on()
+        except Exception as error:  # noqa: BLE001 - a thread that ends unheard is a feed that hangs
+            why = f"this host fails: {type(error).__name__}: {error}"
+            with suppress(OSError, DatacollectError):
+                self._tell(frames.line_of({"why": why, "again": True}))
+
+    def _report_on(self) -> None:
         assert self._core is not None
         assert self._threads is not None
         while not self._is_over.wait(EACH_S):

@@ -33,9 +33,16 @@ def opened_source(path: Path) -> int:
         There is no such file, or it is not for this user.
     """
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Of a named pipe nobody waits here for who writes into it.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise ProblemError(f"{shown(str(path))}: {error.strerror}; name what is there") from None
+    if stat.S_ISDIR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ProblemError(
+            f"{shown(str(path))}: is a folder, and a feed is one file, pipe or device; name one"
+        )
+    return fd
 
 
 def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[bytes]:
@@ -69,10 +76,14 @@ def _what_comes(fd: int) -> Iterator[bytes]:
     while True:
         if not poll.poll(LOOK_S * 1000):
             yield b""
-        elif block := os.read(fd, READ_BYTES):
-            yield block
-        else:
+            continue
+        try:
+            block = os.read(fd, READ_BYTES)
+        except BlockingIOError:  # somebody else has read it
+            continue
+        if not block:
             return
+        yield block
 
 
 def generated_blocks(
