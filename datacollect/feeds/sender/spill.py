@@ -16,15 +16,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import apsw
-
 from datacollect.errors import ProblemError, StoreError
 from datacollect.feeds.formats.clock import boot_id
 from datacollect.feeds.sender.missing import Run
 from datacollect.feeds.sender.store import Begun, Message
 from datacollect.files.documents import peer_json
 from datacollect.files.durability import name_durably
-from datacollect.files.held_folder import Database, Held, not_written
+from datacollect.files.held_folder import Database, Held, is_damage, not_written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +90,7 @@ class Spill:
         try:
             return self._readable(name)
         except (ProblemError, StoreError) as error:
-            if not is_known or not isinstance(error.__cause__, _DAMAGE):
+            if not is_known or not is_damage(error):
                 raise
         try:
             for ending in ENDINGS:
@@ -109,9 +107,7 @@ class Spill:
             db.rows("PRAGMA synchronous=NORMAL")
             boots = db.rows("SELECT boot FROM feed")
             if boots and boots != [(boot_id(),)]:
-                with db.errors():
-                    if db.rows("PRAGMA quick_check(1)") != [("ok",)]:
-                        raise apsw.CorruptError("its pages do not fit each other")
+                db.require_whole()
         except BaseException:
             db.close()
             raise
@@ -309,9 +305,6 @@ class Spill:
     def _change(self, what: str, values: Sequence[Any]) -> None:
         self._db.rows(f"UPDATE feed SET {what}", values)
         self._has_news = True
-
-
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 
 def _sync(path: Path) -> None:
