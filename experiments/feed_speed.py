@@ -123,6 +123,17 @@ def feed_file(folder: Path, at: Receiver, name: str, rate: str, udp: str) -> Pat
     return path
 
 
+def look(at: Receiver) -> tuple[float, int]:
+    """Return when the receiver's interface had received how much, as exactly as this host can."""
+    found = []
+    for _ in range(20):
+        before_s = time.monotonic()
+        n_bytes = at.received_bytes()
+        after_s = time.monotonic()
+        found.append((after_s - before_s, (before_s + after_s) / 2, n_bytes))
+    return min(found)[1:]
+
+
 @dataclass(frozen=True)
 class Sent:
     """What became of a feed, and what it took."""
@@ -199,10 +210,10 @@ def steady(folder: Path, at: Receiver, seconds: float) -> None:
     words = command(HERE[0], "feed", "send", str(file), "--generate", f"{seconds} s", "--json")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         time.sleep(5.0)
-        looks = [(time.monotonic(), at.received_bytes())]
+        looks = [look(at)]
         while process.poll() is None:
             time.sleep(max(looks[-1][0] + MEAN_S - time.monotonic(), 0.0))
-            looks.append((time.monotonic(), at.received_bytes()))
+            looks.append(look(at))
         assert process.stdout is not None
         counts = json.loads(process.stdout.read())["counts"]
     means = [(there - here) / (later - now) for (now, here), (later, there) in pairwise(looks[:-1])]

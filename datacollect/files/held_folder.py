@@ -165,6 +165,11 @@ class Database:
         with self.errors():
             return self._open.execute(sql, values).fetchall()
 
+    def each(self, sql: str) -> Iterator[Any]:
+        """Yield what a question finds, one row after the other."""
+        with self.errors():
+            yield from self._open.execute(sql)
+
     def many(self, sql: str, values: Iterator[Sequence[Any]]) -> None:
         """Do the same for many values."""
         with self.errors():
@@ -184,6 +189,12 @@ class Database:
                     if self._open.in_transaction:
                         self._open.execute("ROLLBACK")
                 raise
+
+    def require_whole(self) -> None:
+        """Raise `StoreError` where its pages do not fit each other; see `is_damage`."""
+        with self.errors():
+            if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
+                raise apsw.CorruptError("its pages do not fit each other")
 
     def close(self) -> None:
         """Close the file; nothing is lost with what is only closed."""
@@ -213,6 +224,11 @@ class Database:
             found = os.statvfs(self._folder)
             return found.f_bavail * found.f_frsize < LEAST_FREE_BYTES
         return False
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether a `Database` says by an error that its file is damaged, and not the disk full."""
+    return isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError)
 
 
 def reader_of(path: Path) -> apsw.Connection:

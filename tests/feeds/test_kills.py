@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
+import apsw
 import pytest
 from instances.agents import KEY, write_agent
 from instances.feeds import feed_table, kept_report
@@ -125,6 +127,27 @@ def test_a_sender_that_is_killed_goes_on_with_its_spill(tmp_path):
         assert len(data) > 3 * RATE - 2
         assert data == counted_bytes(0, len(data))
         assert [each.name for each in (tmp_path / "spill").iterdir()] == ["lock"]
+
+
+def test_a_spill_that_lost_power_goes_on_behind_what_the_receiver_has(tmp_path):
+    """The spill is what it was a while ago, on another start of the host."""
+    with world(tmp_path) as agents:
+        feed_file(tmp_path, *agents, spill="spill")
+        with send(tmp_path, 2) as sender:
+            wait_for_bytes(tmp_path, RATE // 4)
+            shutil.copytree(tmp_path / "spill", tmp_path / "before")
+            wait_for_bytes(tmp_path, RATE)
+            sender.kill()
+        shutil.rmtree(tmp_path / "spill")
+        (tmp_path / "before").rename(tmp_path / "spill")
+        with closing(apsw.Connection(str(tmp_path / "spill" / "feed.db"))) as spill:
+            spill.execute("UPDATE feed SET boot = 'before'")
+        with send(tmp_path, 2) as sender:
+            told = json.loads(sender.stdout.read())
+        assert (sender.returncode, told["complete"]) == (0, True)
+        data = (tmp_path / "feeds" / "scan7").read_bytes()
+        assert data == counted_bytes(0, len(data))
+        assert len(data) >= 2 * RATE
 
 
 def test_a_sender_without_a_spill_leaves_what_was_written(tmp_path):

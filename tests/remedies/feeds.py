@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 from instances.agents import write_agent
 from instances.feeds import feed_table
@@ -15,6 +17,7 @@ from datacollect.feeds.formats.frames import Hello
 from datacollect.feeds.receiver.service import FeedService
 from datacollect.feeds.sender.core import SenderCore
 from datacollect.feeds.sender.rate_seen import RateSeen
+from datacollect.feeds.sender.source import opened_source
 from datacollect.feeds.sender.spill import Spill
 from datacollect.feeds.sender.store import Memory
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -83,6 +86,31 @@ def allowed(**change):
     return ask
 
 
+def entered(most_feeds):
+    """Have two feeds come to an agent."""
+
+    def enter():
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "feeds").mkdir()
+            path = write_agent(Path(folder), "D", more=feed_table(feeds=most_feeds))
+            service = FeedService(AgentConfig.from_file(path), print)
+            for name in "ab":
+                service.enter(SimpleNamespace(name=name), SimpleNamespace(name=name))
+
+    return enter
+
+
+def opened(name):
+    """Open what a feed is read from: a folder, or a file in it."""
+
+    def open_it():
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "recording").write_bytes(b"")
+            os.close(opened_source(Path(folder) / name))
+
+    return open_it
+
+
 def given(source, generate):
     """Say what is sent."""
     return lambda: _input(source, generate)
@@ -112,6 +140,12 @@ EXAMPLES = [
         "send less, or have most_rate of [feed], and the agent's own limit, raised there",
         allowed(),
         allowed(rate_bytes_per_s=1e6),
+    ),
+    Example("end one, or have that raised there", entered(1), entered(2)),
+    Example(
+        "is a folder, and a feed is one file, pipe or device; name one",
+        opened("."),
+        opened("recording"),
     ),
     Example(
         "give either FILE or --generate, got both",

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from datacollect.feeds.formats.feed_file import DROP_NEW, DROP_OLD, STOP
-from datacollect.feeds.formats.packets import HEAD, heads_of
+from datacollect.feeds.formats.packets import HEAD
 from datacollect.feeds.formats.udp_settings import BUNCHES, SINGLE, UdpSettings
 from datacollect.feeds.udp.drop_sets import dropped
+from datacollect.feeds.udp.heads import heads_of
 from datacollect.feeds.udp.receiving import Receiving, UdpTerms
 from datacollect.feeds.udp.reports import EACH_S, ReceiverReport
 from datacollect.feeds.udp.sending import Sending
@@ -51,6 +52,9 @@ class World:
         self.due: list[tuple[float, int, Callable[[], None]]] = []
         self.per_s = rng.choice([20.0, 200.0, 2000.0])
         self.n = rng.choice([0, 1, 50, int(self.per_s * rng.uniform(0.5, 4))])
+        # Messages that are made, and packets that are taken, at once.
+        self.together, self.taken = rng.choice([1, 1, 7]), rng.choice([1, 1, 5])
+        self.arrived: list[bytes] = []
         self.settings = UdpSettings(
             most_loss=rng.choice([0.01, 0.3, 0.9]),
             mean_bunch=rng.choice([1.0, 5.0]),
@@ -64,11 +68,12 @@ class World:
         self.jitter_s = 0.0 if is_kind else rng.choice([0.0, 0.001, 0.05])
         self.twice = 0.0 if is_kind else rng.choice([0.0, 0.02])
         self.sending = Sending(
-            self.settings, self.per_s, rng.choice([1, 20, 1000]), when_full, self.now_s
+            *(self.settings, MESSAGE_BYTES, self.per_s, rng.choice([1, 20, 1000]), when_full),
+            self.now_s,
         )
         if is_kind:
             self.settings = replace(self.settings, reorder=65_536)
-            self.sending = Sending(self.settings, self.per_s, 1000, STOP, self.now_s)
+            self.sending = Sending(self.settings, MESSAGE_BYTES, self.per_s, 1000, STOP, self.now_s)
         self.kept = Kept()
         self.connection = 0
         self.receiving: Receiving | None = None
@@ -84,7 +89,8 @@ class World:
         """Run to the end; return what is wrong, None where nothing is."""
         self.open()
         for i in range(self.n):
-            self.at(i / self.per_s, self.make)
+            if i % self.together == 0:
+                self.at(i / self.per_s, self.make)
         end_s = self.n / self.per_s
         if not self.is_kind:
             for _ in range(self.rng.randrange(4)):
@@ -104,7 +110,7 @@ class World:
         self.connection += 1
         feed = UdpTerms(self.nonce(), MESSAGE_BYTES, self.per_s, 2**62, self.settings.reorder)
         self.receiving = Receiving(feed, self.kept.next, self.now_s)
-        self.sending.connected(self.now_s)
+        self.sending.connected(self.now_s, self.nonce())
         connection = self.connection
         self.at(EACH_S, lambda: self.report(connection))
 
@@ -113,21 +119,19 @@ class World:
         return number.to_bytes(MESSAGE_BYTES, "big")[-(3 if is_last else MESSAGE_BYTES) :]
 
     def make(self) -> None:
-        number = self.sending.made
-        self.sending.make([self.message(number)], self.now_s, int(self.now_s * 1e9))
+        first = self.sending.made
+        numbers = range(first, min(first + self.together, self.n))
+        data = b"".join(map(self.message, numbers))
+        self.sending.make(data, self.now_s, int(self.now_s * 1e9))
         self.leave()
 
     def leave(self) -> None:
-        due = self.sending.due(self.now_s)
-        if not due:
-            if self.sending.n_waiting:
-                self.at(max(self.sending.wait_s, 1e-4), self.leave)
-            return
-        packets = self.sending.packets(due, self.nonce(), self.now_s)
-        for packet in packets:
-            for _ in range(1 + (self.rng.random() < self.twice)):
-                if self.rng.random() >= self.loss:
-                    self.arrive(packet)
+        size = HEAD.size + MESSAGE_BYTES
+        for row in self.sending.due(self.now_s):
+            for packet in (bytes(row[at : at + size]) for at in range(0, len(row), size)):
+                for _ in range(1 + (self.rng.random() < self.twice)):
+                    if self.rng.random() >= self.loss:
+                        self.arrive(packet)
         if self.sending.n_waiting:
             self.at(max(self.sending.wait_s, 1e-4), self.leave)
 
@@ -135,18 +139,34 @@ class World:
         self.at(0.01 + self.rng.random() * self.jitter_s, lambda: self.take(packet))
 
     def take(self, packet: bytes) -> None:
+        """Take a packet, with those before that were not taken yet."""
         if self.receiving is None:
             return
         size = HEAD.size + MESSAGE_BYTES
-        heads = heads_of(
-            memoryview(packet), max(len(packet), HEAD.size) if len(packet) < size else size
-        )
-        payload = packet[HEAD.size :]
-        for place in self.receiving.take(self.now_s, heads, len(payload)):
-            assert place.n == 1
-            assert place.message not in self.last, "written twice"
-            self.last[place.message] = payload
-            self.kept.file[place.message] = payload
+        if len(packet) == size:
+            self.arrived.append(packet)
+            if len(self.arrived) < self.taken:
+                return
+            packet = b""
+        self.take_arrived()
+        if packet:
+            self.take_row(packet, max(min(len(packet), size), HEAD.size))
+
+    def take_arrived(self) -> None:
+        """Take what has arrived, at once."""
+        data, self.arrived = b"".join(self.arrived), []
+        if self.receiving is not None and data:
+            self.take_row(data, HEAD.size + MESSAGE_BYTES)
+
+    def take_row(self, data: bytes, size: int) -> None:
+        assert self.receiving is not None
+        heads = heads_of(data, size)
+        last_bytes = len(data) - (len(data) - 1) // size * size - HEAD.size
+        for place in self.receiving.take(self.now_s, heads, last_bytes):
+            for i in range(place.n):
+                at, message = (place.at + i) * size, place.message + i
+                assert message not in self.last, "written twice"
+                self.last[message] = self.kept.file[message] = data[at + HEAD.size : at + size]
         self.keep_holes()
 
     def keep_holes(self) -> None:
@@ -156,6 +176,7 @@ class World:
     def report(self, connection: int) -> None:
         if connection != self.connection or self.receiving is None:
             return
+        self.take_arrived()
         self.keep_holes()
         self.kept.next = self.receiving.decided
         tree = self.receiving.report().to_dict()
@@ -174,6 +195,7 @@ class World:
     def cut(self) -> None:
         """The connection over TLS ends; both ends see it, and it is opened again later."""
         if self.receiving is not None:
+            self.take_arrived()
             self.receiving.end()
             self.keep_holes()
             self.kept.next = self.receiving.decided
@@ -189,7 +211,7 @@ class World:
         self.kill()
 
     def lose(self) -> None:
-        self.receiving = None
+        self.receiving, self.arrived = None, []
         # What lies beyond what is whole counts as missing, whatever the file has there.
         for number in [number for number in self.last if number >= self.kept.next]:
             del self.last[number], self.kept.file[number]
@@ -211,9 +233,11 @@ class World:
             b"",
             rng.randbytes(HEAD.size + MESSAGE_BYTES),
         ):
+            self.take_arrived()
             if self.receiving is not None:
                 before = self.receiving.n_received, self.receiving.next
                 self.take(packet)
+                self.take_arrived()
                 assert (self.receiving.n_received, self.receiving.next) == before, packet
 
     # The end ---------------------------------------------------------------------------------
@@ -224,6 +248,7 @@ class World:
         if self.receiving is None:
             self.open()
         assert self.receiving is not None
+        self.take_arrived()
         self.receiving.end(self.sending.made)
         self.keep_holes()
         missing = [i for first, n in self.kept.holes for i in range(first, first + n)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from datacollect.feeds.sender.udp_feed import UdpFeed
 
 STDIN = 0
+LOOK_S = 0.2
 
 
 class FeedRun:
@@ -78,6 +81,7 @@ class FeedRun:
         assert self._out is not None
         out = self._out
         try:
+            self._wait_for_place(out)
             if out.had_ended:
                 self._tell("the source of this feed had ended; what is left of it is sent")
             else:
@@ -111,6 +115,14 @@ class FeedRun:
         except KeyboardInterrupt:
             out.abandon()
             self.why = "interrupted before all was sent"
+
+    def _wait_for_place(self, out: Feed | UdpFeed) -> None:
+        """Have a source that can be read again wait until it is known where it goes on."""
+        if self._generate_s is None and not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            return
+        while not out.is_placed(LOOK_S):
+            if self._is_stopped:
+                raise KeyboardInterrupt
 
     def _write(self, out: Feed | UdpFeed) -> None:
         blocks = self._blocks(out.goes_on_at_bytes)

@@ -13,6 +13,13 @@ from pathlib import Path
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
+def boot_id() -> str:
+    """Return which start of which host this is; "": the system does not say."""
+    with suppress(OSError, ValueError):
+        return BOOT.read_text(encoding="ascii").strip()
+    return ""
+
+
 class SteadyClock:
     """Nanoseconds since 1970, as this host had them when the program began.
 
@@ -26,9 +33,7 @@ class SteadyClock:
 
     def __init__(self) -> None:
         self.base_ns = time.time_ns() - time.monotonic_ns()
-        self.boot = secrets.token_hex(16)
-        with suppress(OSError, ValueError):
-            self.boot = BOOT.read_text(encoding="ascii").strip() or self.boot
+        self.boot = boot_id() or secrets.token_hex(16)
 
     def now_ns(self) -> int:
         """Return this instant."""

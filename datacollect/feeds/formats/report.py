@@ -149,8 +149,9 @@ class Delays:
 
         shares = np.log2(np.maximum(delays_s, FIRST_S) / FIRST_S) * PER_DOUBLING
         numbers = np.minimum(np.ceil(shares.round(6)), N_BINS - 1).astype(np.int64)
-        for number, n in zip(*np.unique(numbers, return_counts=True), strict=True):
-            self.bins[int(number)] += int(n)
+        counts = np.bincount(numbers)
+        for number in np.flatnonzero(counts).tolist():
+            self.bins[number] += int(counts[number])
         self.n += len(delays_s)
         self.sum_s += float(delays_s.sum())
         self.least_s = min(self.least_s, float(delays_s.min()))

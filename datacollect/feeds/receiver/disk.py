@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 MOST_VECTORS = 1000  # below what any system takes at once
 MOST_READ_BYTES = 2**20
+FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+# What file systems without second names say, among them some of other hosts.
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class Disk(Protocol):
@@ -66,11 +70,12 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """Return what a small file holds."""
         try:
-            fd = os.open(self._path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            # Of a named pipe nobody waits for who writes into it.
+            fd = os.open(self._path / name, os.O_RDONLY | os.O_NONBLOCK | FLAGS)
         except FileNotFoundError:
             return None
         with os.fdopen(fd, "rb") as file:
-            return file.read(MOST_READ_BYTES)
+            return file.read(MOST_READ_BYTES) if _is_regular(fd) else b""
 
     def write(self, name: str, offset: int, blocks: Sequence[memoryview | bytes]) -> None:
         """Write at a place of a file."""
@@ -111,8 +116,31 @@ class Folder:
         except FileExistsError:
             # Unless it has got it already, and was stopped before it had lost the other one.
             if not (old.exists() and new.exists() and old.samefile(new)):
+                self._rename_over_note(old, new)
+                return
+        except OSError as error:
+            if error.errno not in NO_LINKS:
                 raise
+            self._rename_over_note(old, new)
+            return
         old.unlink()
+        synchronise(self._path)
+
+    def _rename_over_note(self, old: Path, new: Path) -> None:
+        """Give a file a name where its file system knows no second ones, as FAT does.
+
+        First a note has the name, so that nothing else gets it; who is stopped then finds the note.
+        """
+        note = f"{old.name} is about to have this name\n".encode()
+        try:
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o644)
+        except FileExistsError:
+            if self.read(new.name) != note:
+                raise
+        else:
+            with os.fdopen(fd, "wb") as file:
+                file.write(note)
+        old.replace(new)
         synchronise(self._path)
 
     def close(self) -> None:
@@ -133,7 +161,14 @@ class Folder:
 
     def _fd(self, name: str) -> int:
         if name not in self._open:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._open[name] = os.open(self._path / name, flags, 0o644)
+            fd = os.open(self._path / name, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | FLAGS, 0o644)
+            if not _is_regular(fd):
+                os.close(fd)
+                raise FileExistsError(errno.EEXIST, "something that is no file has its name", name)
+            self._open[name] = fd
             synchronise(self._path)  # its name
         return self._open[name]
+
+
+def _is_regular(fd: int) -> bool:
+    return stat.S_ISREG(os.fstat(fd).st_mode)

@@ -22,7 +22,7 @@ from datacollect.feeds.receiver.table import feed_config_of
 from datacollect.feeds.receiver.taking import Taking
 from datacollect.feeds.receiver.udp_taking import UdpLimits, UdpTaking, require_udp
 from datacollect.files.refusals import refusal_of
-from datacollect.files.units import format_bytes, format_rate
+from datacollect.files.units import counted, format_bytes, format_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.handlers import AgentHandlers, Started
 
@@ -39,6 +39,8 @@ BLOCK_BYTES = 256 * 1024
 KEEP_EVERY_S, TELL_EVERY_S = 0.25, 1.0
 # How long a connection that has given way to a newer one of its feed may take to end.
 GIVES_WAY_S = 20.0
+# Status of a refusal that does not last.
+AGAIN = 503
 
 
 class FeedService:
@@ -74,7 +76,7 @@ class FeedService:
             try:
                 session.run()
             except RefusedError as error:
-                session.say_why(str(error), again=False)
+                session.say_why(str(error), again=error.status == AGAIN)
                 self.log("feed refused", user=user, feed=session.name, why=str(error))
             except FrameError as error:
                 session.say_why(str(error), again=False)
@@ -129,6 +131,7 @@ class FeedService:
             with self._lock:
                 other = self._sessions.get(hello.name)
                 if other is None:
+                    self._require_place()
                     self._sessions[hello.name] = session
                     return
             if not other.is_of(hello, session.user):
@@ -140,6 +143,15 @@ class FeedService:
             other.cut()
             if not other.has_left.wait(max(until_s - time.monotonic(), 0)):
                 raise StoreError(f"the previous connection of the feed {hello.name} does not end")
+
+    def _require_place(self) -> None:
+        n, most = len(self._sessions), self.feed.most_feeds
+        if n >= most:
+            raise RefusedError(
+                f"{counted(n, 'feed')} come here already, and `feeds` of [feed] allows {most}; end "
+                "one, or have that raised there",
+                AGAIN,
+            )
 
     def leave(self, session: FeedSession) -> None:
         """Take the name of its feed from a session that had it."""
@@ -242,9 +254,13 @@ class FeedSession:
         # Its two threads read and write: a time limit of both would be one of the other, too.
         limit = struct.pack("ll", STALL_S, 0)
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        self._connection.settimeout(HELLO_S)
+        until_s = time.monotonic() + HELLO_S
         data = b""
         while b"\n" not in data:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:  # a byte now and then keeps no place
+                return b"", b""
+            self._connection.settimeout(left_s)
             try:
                 more = self._connection.recv(MOST_LINE_BYTES)
             except OSError:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.config.tables import AgentPlaces
 
+# Each by UDP may take 50 MB of memory while its disk does not keep up.
+MOST_FEEDS = 16
+
 FEED = Table(
     "the table feed",
     "Feeds that are taken here: of sources that make data at a constant rate and cannot wait.",
@@ -33,6 +36,12 @@ FEED = Table(
             "most_rate",
             Number(BYTES_PER_S, positive=True),
             "The largest rate of a feed; left out: any by TCP, and none by UDP.",
+        ),
+        Field(
+            "feeds",
+            Whole(minimum=1),
+            "How many feeds may come at once; one more is told to try again.",
+            default=MOST_FEEDS,
         ),
         Field(
             "udp_port",
@@ -55,6 +64,7 @@ class FeedConfig:
     most_bytes : int
     most_rate_bytes_per_s : float or None
     udp_port : int
+    most_feeds : int
     """
 
     users: frozenset[str]
@@ -62,6 +72,7 @@ class FeedConfig:
     most_bytes: int
     most_rate_bytes_per_s: float | None = None
     udp_port: int = 0
+    most_feeds: int = MOST_FEEDS
 
     @property
     def served(self) -> None:
@@ -95,6 +106,7 @@ def _configured(values: dict[str, Any], places: AgentPlaces) -> FeedConfig:
         most_bytes=values["bytes"],
         most_rate_bytes_per_s=values["most_rate"],
         udp_port=values["udp_port"] or 0,
+        most_feeds=values["feeds"],
     )
 
 

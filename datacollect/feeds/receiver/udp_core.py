@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.feeds.formats.frames import FrameError
-from datacollect.feeds.formats.packets import Heads
 from datacollect.feeds.formats.udp_settings import UDP_TABLE
 from datacollect.feeds.receiver.core import Finish, Hole, ReceiverCore
 from datacollect.feeds.udp.receiving import Receiving
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
     from datacollect.feeds.formats.report import FeedReport
     from datacollect.feeds.receiver.core import Action
+    from datacollect.feeds.udp.heads import Heads
     from datacollect.feeds.udp.receiving import Place, UdpTerms
-
-# Numbers of greetings, see `datacollect.net.udp`: no message has such a number.
-FIRST_GREETING, MOST_GREETINGS = 2**62, 32
 
 
 class UdpReceiverCore(ReceiverCore):
@@ -41,8 +39,6 @@ class UdpReceiverCore(ReceiverCore):
     Attributes
     ----------
     receiving : Receiving
-    greetings : list of int
-        Numbers of those that have arrived.
     end_bytes : int or None
         How many bytes were made, once the sender has said so.
     """
@@ -52,7 +48,6 @@ class UdpReceiverCore(ReceiverCore):
     ) -> None:
         super().__init__(report, hello, clock)
         self.receiving = Receiving(feed, report.next, now_s)
-        self.greetings: list[int] = []
         self.end_bytes: int | None = None
         counts = report.counts
         # What had come behind what is decided has to come again, or is missing.
@@ -62,7 +57,7 @@ class UdpReceiverCore(ReceiverCore):
         )
         self._n_twice_before = counts.duplicates
         # When messages came, and when each was made, ns: of those that were not counted yet.
-        self._ages_ns: list[tuple[int, tuple[int, ...]]] = []
+        self._ages_ns: list[tuple[int, NDArray[np.int64]]] = []
 
     # Packets -------------------------------------------------------------------------------------
 
@@ -70,28 +65,14 @@ class UdpReceiverCore(ReceiverCore):
         """Take packets that have come together; return where those that are new go."""
         receiving = self.receiving
         receiving.n_host = max(receiving.n_host, n_host)
-        if heads.messages[0] >= FIRST_GREETING:
-            return self._greet(now_ns, heads, last_bytes, n_host)
         places = receiving.take(now_ns / 1e9, heads, last_bytes)
+        made_ns = heads["made_ns"]
+        # Whoever sends says when: of what is absurd the sum may be, too, and no more.
         self._ages_ns += [
-            (now_ns, heads.made_ns[place.at : place.at + place.n]) for place in places
+            (now_ns, made_ns[place.at : place.at + place.n].astype(np.uint64).astype(np.int64))
+            for place in places
         ]
         return places
-
-    def _greet(self, now_ns: int, heads: Heads, last_bytes: int, n_host: int) -> list[Place]:
-        """Take greetings, and the packets behind that the kernel has put together with them."""
-        n = sum(1 for _ in takewhile(lambda number: number >= FIRST_GREETING, heads.messages))
-        for nonce, number in zip(heads.nonces[:n], heads.messages[:n], strict=True):
-            if nonce == self.receiving.feed.nonce and len(self.greetings) < MOST_GREETINGS:
-                self.greetings.append(number)
-            else:
-                self.receiving.n_foreign += 1
-        if n == len(heads.messages):
-            return []
-        nonces, messages, packets, made_ns = heads
-        behind = Heads(nonces[n:], messages[n:], packets[n:], made_ns[n:])
-        places = self.packets(now_ns, behind, last_bytes, n_host)
-        return [place._replace(at=place.at + n) for place in places]
 
     # What is known of them -----------------------------------------------------------------------
 
@@ -109,10 +90,9 @@ class UdpReceiverCore(ReceiverCore):
         ages_ns, self._ages_ns = self._ages_ns, []
         if not ages_ns or self._ahead_ns is None:
             return
-        came = np.repeat([at_ns for at_ns, _ in ages_ns], [len(made) for _, made in ages_ns])
-        made = np.fromiter(chain.from_iterable(made for _, made in ages_ns), np.uint64)
-        # Whoever sends says when: of what is absurd the sum may be, too, and no more.
-        delays_s = (came - made.astype(np.int64) - self._ahead_ns) / 1e9
+        ahead_ns = self._ahead_ns
+        took_ns = [at_ns - ahead_ns - made_ns for at_ns, made_ns in ages_ns]
+        delays_s = np.concatenate(took_ns) / 1e9
         self.report.delays.add_all(delays_s)
         least_s = self.report.delays.least_s
         self.report.counts.late += int((delays_s > least_s + self._late_after_s).sum())

@@ -8,9 +8,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from datacollect.errors import StoreError
-from datacollect.feeds.formats.packets import HEAD, heads_of
+from datacollect.feeds.formats.packets import HEAD
+from datacollect.feeds.receiver.buffers import BUFFER_BYTES, Buffers
 from datacollect.feeds.receiver.core import Write
+from datacollect.feeds.udp.heads import heads_of
 from datacollect.feeds.udp.sockets import (
     TOGETHER_BYTES,
     before_others,
@@ -21,25 +25,33 @@ from datacollect.net.udp import bound_udp
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from datacollect.feeds.formats.packets import Heads
+    from datacollect.feeds.udp.heads import Heads
     from datacollect.feeds.udp.receiving import Place
 
-# What may be read and not be written yet: 32 MB.
-BUFFERS = 512
 LOOKED_AFTER_S = 0.1
-# What is read before it is handed on; and how long more gathers in the kernel after that.
-MOST_TOGETHER, REST_S = 64, 0.001
+# Of one round: whoever sends empty packets without end stops nobody else.
+MOST_CALLS = 1024
+# How long more gathers in the kernel after something was read, where it has room for that.
+REST_S, LEAST_REST_BYTES = 0.002, 2 * 2**20
+SHORT_REST_S = 0.001
+
+
+class _Packets(NamedTuple):
+    """Packets of one size, but for the last, in a row of a buffer."""
+
+    at: int
+    n_bytes: int
+    packet_bytes: int
+    is_odd: bool
 
 
 class _ToWrite(NamedTuple):
     """Packets that were read together, and where they go."""
 
     buffer: bytearray
-    n_bytes: int
-    segment_bytes: int
-    places: Sequence[Place]
+    places: Sequence[tuple[_Packets, Place]]
 
 
 class PacketThreads:
@@ -85,10 +97,8 @@ class PacketThreads:
         self._is_over = threading.Event()
         # What was counted has been handed on to be written where nobody has it.
         self._round = threading.Lock()
-        self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
-        self._due: queue.SimpleQueue[list[_ToWrite] | threading.Event | None] = queue.SimpleQueue()
-        for _ in range(BUFFERS):
-            self._free.put(bytearray(TOGETHER_BYTES))
+        self._buffers = Buffers()
+        self._due: queue.SimpleQueue[_ToWrite | threading.Event | None] = queue.SimpleQueue()
         self._socket = bound_udp(address, "feed", self._prepare)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
@@ -135,82 +145,103 @@ class PacketThreads:
     def _read(self) -> None:
         """Read what has come, and wait for more."""
         with self._round:
-            n = self._read_round()
-        if n:
-            # Threads that wake each other for every few packets cost more than the packets.
-            time.sleep(REST_S)
-        else:
+            n_bytes = self._read_round()
+        if n_bytes is None:
             self._poll.poll(LOOKED_AFTER_S * 1000)
+        elif n_bytes < BUFFER_BYTES // 2:
+            # Threads that wake each other for every few packets cost more than the packets.
+            time.sleep(REST_S if self.granted_bytes >= LEAST_REST_BYTES else SHORT_REST_S)
 
-    def _read_round(self) -> int:
-        """Read all that has come, and hand it on together; return how much that is."""
-        round_: list[_ToWrite] = []
-        while len(round_) < MOST_TOGETHER:
-            try:
-                buffer = self._free.get(timeout=0 if round_ else LOOKED_AFTER_S)
-            except queue.Empty:
+    def _read_round(self) -> int | None:
+        """Read what has come, and hand it on together; return how much, None: nothing."""
+        buffer = self._buffers.take(LOOKED_AFTER_S)
+        if buffer is None:
+            return None
+        places: list[tuple[_Packets, Place]] = []
+        n_bytes: int | None = None
+        for packets, n_overflows in self._received(buffer):
+            n_bytes = packets.at + packets.n_bytes
+            data = memoryview(buffer)[packets.at : packets.at + packets.n_bytes]
+            heads = heads_of(data, packets.packet_bytes)
+            # Those of another size are none of the feed's.
+            last_bytes = 0 if packets.is_odd else _last_bytes(packets) - HEAD.size
+            found = self._take(heads, last_bytes, n_overflows) if len(heads) else ()
+            places += [(packets, place) for place in found]
+        if places and self.failure is None:
+            self._due.put(_ToWrite(buffer, places))
+        else:
+            self._buffers.give(buffer)
+        return n_bytes
+
+    def _received(self, buffer: bytearray) -> Iterator[tuple[_Packets, int]]:
+        """Receive into a buffer; yield what stands in a row, and how often there was no room."""
+        view, size = memoryview(buffer), HEAD.size + self._message_bytes
+        first = at = n_overflows = 0
+        for _ in range(MOST_CALLS):
+            if at + TOGETHER_BYTES > BUFFER_BYTES:
                 break
-            due = self._received(buffer)
-            if due is None or isinstance(due, bool):
-                self._free.put(buffer)
-                if due is None:
-                    break
-            else:
-                round_.append(due)
-        if round_:
-            self._due.put(round_)
-        return len(round_)
-
-    def _received(self, buffer: bytearray) -> _ToWrite | bool | None:
-        """Receive into a buffer; return what to write, False: nothing, None: nothing has come."""
-        try:
-            got = receive_together(self._socket, buffer)
-        except BlockingIOError:
-            return None
-        except OSError:
-            # Of a packet, as where its check sum is wrong; the next one may be well.
-            return None
-        heads = heads_of(memoryview(buffer)[: got.n_bytes], got.segment_bytes)
-        n = len(heads.messages)
-        if not n:
-            return False
-        last_bytes = got.n_bytes - (n - 1) * got.segment_bytes - HEAD.size
-        if n > 1 and got.segment_bytes != HEAD.size + self._message_bytes:
-            return False
-        places = self._take(heads, last_bytes, got.n_overflows)
-        if not places or self.failure is not None:
-            return False
-        return _ToWrite(buffer, got.n_bytes, got.segment_bytes, places)
+            try:
+                got = receive_together(self._socket, view[at:])
+            except OSError:
+                # Nothing has come; or of a packet, as where its check sum is wrong: the next one
+                # may be well.
+                break
+            n_overflows = max(n_overflows, got.n_overflows)
+            stop = at + got.n_bytes
+            if got.segment_bytes != size or got.n_bytes % size:
+                if at > first:
+                    yield _Packets(first, at - first, size, is_odd=False), n_overflows
+                is_odd = got.n_bytes > got.segment_bytes != size
+                yield _Packets(at, got.n_bytes, got.segment_bytes, is_odd=is_odd), n_overflows
+                first = stop
+            at = stop
+        if at > first:
+            yield _Packets(first, at - first, size, is_odd=False), n_overflows
 
     # The thread that writes ----------------------------------------------------------------------
 
     def _write_all(self) -> None:
         # Were it kept from its processor while it holds the interpreter, so would be who reads.
-        with before_others():
-            self._write_due()
+        try:
+            with before_others():
+                self._write_due()
+        except Exception as error:  # noqa: BLE001 - what was counted is not written
+            self.failure = self.failure or _failure_of(error)
 
     def _write_due(self) -> None:
         while (round_ := self._due.get()) is not None:
             if isinstance(round_, threading.Event):
                 round_.set()
                 continue
-            for due in round_:
-                if self.failure is None:
-                    try:
-                        self._write_places(due)
-                    except Exception as error:  # noqa: BLE001 - nothing behind it is written
-                        self.failure = _failure_of(error)
-                self._free.put(due.buffer)
+            if self.failure is None:
+                try:
+                    self._write_places(round_)
+                except Exception as error:  # noqa: BLE001 - nothing behind it is written
+                    self.failure = _failure_of(error)
+            self._buffers.give(round_.buffer)
 
     def _write_places(self, due: _ToWrite) -> None:
-        view, step = memoryview(due.buffer)[: due.n_bytes], due.segment_bytes
-        for place in due.places:
-            first = place.at * step
-            blocks = [
-                view[at + HEAD.size : at + step]
-                for at in range(first, first + place.n * step, step)
-            ]
-            self._write(Write(place.message * self._message_bytes, blocks))
+        for packets, place in due.places:
+            content = _contents(due.buffer, packets, place)
+            self._write(Write(place.message * self._message_bytes, [content]))
+
+
+def _last_bytes(packets: _Packets) -> int:
+    """Return how long the last of some packets is."""
+    return packets.n_bytes - (packets.n_bytes - 1) // packets.packet_bytes * packets.packet_bytes
+
+
+def _contents(buffer: bytearray, packets: _Packets, place: Place) -> memoryview:
+    """Return the messages of packets in a row, without their heads."""
+    size = packets.packet_bytes
+    first, stop = place.at * size, min((place.at + place.n) * size, packets.n_bytes)
+    n_whole = (stop - first) // size
+    heads_on = np.frombuffer(buffer, np.uint8, n_whole * size, packets.at + first)
+    rows = heads_on.reshape(n_whole, size)[:, HEAD.size :]
+    rest = memoryview(buffer)[packets.at + first + n_whole * size : packets.at + stop]
+    # By one copy: a call of the system with as many parts costs more.
+    whole = np.ascontiguousarray(rows).reshape(-1).data
+    return memoryview(b"".join((whole, rest[HEAD.size :]))) if rest else whole
 
 
 def _failure_of(error: Exception) -> OSError | StoreError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from datacollect.feeds.formats.clock import SteadyClock
     from datacollect.feeds.formats.frames import Hello
-    from datacollect.feeds.formats.packets import Heads
     from datacollect.feeds.receiver.kept_feed import KeptFeed
+    from datacollect.feeds.udp.heads import Heads
     from datacollect.feeds.udp.receiving import Place
 
 
@@ -255,6 +256,14 @@ class UdpTaking(Keeping):
             self._reporter.join()
 
     def _report_all(self) -> None:
+        try:
+            self._report_on()
+        except Exception as error:  # noqa: BLE001 - a thread that ends unheard is a feed that hangs
+            why = f"this host fails: {type(error).__name__}: {error}"
+            with suppress(OSError, DatacollectError):
+                self._tell(frames.line_of({"why": why, "again": True}))
+
+    def _report_on(self) -> None:
         assert self._core is not None
         assert self._threads is not None
         while not self._is_over.wait(EACH_S):
@@ -262,7 +271,7 @@ class UdpTaking(Keeping):
             with self._lock:
                 tree: dict[str, Any] = {"packets": self._core.receiving.report().to_dict()}
                 if self._core.receiving.n_received == 0:
-                    tree["greeted"] = self._core.greetings
+                    tree["greeted"] = self._core.receiving.greetings
                 self._core.count()
             if failure is not None:
                 tree["why"], tree["again"] = f"this host fails: {failure}", True

@@ -74,6 +74,7 @@ class SenderCore:
             self._made.append((begun.made, oldest.made_ns))
         # Why the disk did not keep what was made last.
         self._refusal = ""
+        self._unplaced = begun.unplaced
 
     # The source ------------------------------------------------------------------------------
 
@@ -257,6 +258,8 @@ class SenderCore:
         FrameError
             It wants what it had, or what was never made.
         """
+        if self._unplaced is not None and self.written <= written == number:
+            self._place(number)
         if not self.written <= written <= number <= self.counts.made:
             raise FrameError(
                 f"the receiver has {number} messages of this feed, {written} of them on its disk, "
@@ -266,6 +269,37 @@ class SenderCore:
         self._next, self._is_end_sent = number, False
         self._highest = max(self._highest, number)
         self.told_written(written)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is known which number the next message has; only the receiver may know it."""
+        return self._unplaced is None
+
+    def _place(self, number: int) -> None:
+        """Go on behind what the receiver has: more than the spill, after a loss of power.
+
+        Raises
+        ------
+        StoreError
+        """
+        first, counts = self._unplaced, self.counts
+        assert first is not None
+        n = max(number - first, 0)
+        self._store.place(number)
+        self._unplaced = None
+        self._missing.move(first, n)
+        self._unsaved = [Run(run.first + n, run.n, run.n_bytes) for run in self._unsaved]
+        self._made = deque((stop + n, made_ns) for stop, made_ns in self._made)
+        counts.made += n
+        counts.made_bytes += n * self._message_bytes
+
+    def has_ended_there(self, made: int, made_bytes: int) -> None:
+        """Take note that the receiver has the end, too, which a loss of power cost here."""
+        if self._unplaced == self.counts.made <= made and not self._tail:
+            self._store.place(made)
+            self._unplaced = None
+            self.counts.made, self.counts.made_bytes = made, made_bytes
+            self.is_ended = self._is_ending = True
 
     def told_written(self, number: int) -> None:
         """Let go of what the receiver has written."""

@@ -127,6 +127,9 @@ class Feed:
         # What goes on with what another process has kept, and whether that had come to its end.
         self.goes_on_at_bytes = self._core.taken_bytes
         self.had_ended = self._core.is_ended
+        self._placed = threading.Event()
+        if self._core.is_placed:
+            self._placed.set()
         self._tried, self._was_connected = threading.Event(), False
         self._thread = threading.Thread(target=self._run, daemon=True)
         try:
@@ -142,6 +145,37 @@ class Feed:
                 self._thread.join()
             self._let_go()
             raise
+
+    def is_placed(self, within_s: float) -> bool:
+        """Whether it is known where a source goes on that can be read again.
+
+        After a loss of power only the receiver knows.
+
+        Parameters
+        ----------
+        within_s : float
+            How long it may take.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        FeedStopped
+            The receiver does not take the feed.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> out = dc.feeds.send("scan7.toml")  # doctest: +SKIP
+        >>> out.is_placed(1.0)  # doctest: +SKIP
+        True
+        """
+        is_placed = self._placed.wait(within_s)
+        if not is_placed and self._failure is not None:
+            raise FeedStopped(str(self._failure), self.counts)
+        return is_placed
 
     @property
     def counts(self) -> FeedCounts:
@@ -342,6 +376,7 @@ class Feed:
                 welcome = welcome_of(first)
                 with self._lock:
                     self._core.connected(welcome.next, welcome.written)
+                    self._know_place()
                 self._tell_clock(link, begun_ns, welcome.at_ns)
                 self._moved_s = time.monotonic()
                 self._tell(f"connected\n{link.granted}")
@@ -352,6 +387,13 @@ class Feed:
             if left_s <= 0 or self._is_stopped:
                 raise TransferError(f"{feed.to.name}: no answer in time")
             link.wait(left_s, sending=not link.can_take_more)
+
+    def _know_place(self) -> None:
+        """Take note of where the source goes on, where that was not known before."""
+        if self._core.is_placed and not self._placed.is_set():
+            self.had_ended = self._core.is_ended
+            self.goes_on_at_bytes = self._core.taken_bytes
+            self._placed.set()
 
     def _run(self) -> None:
         """Send until all is written there, connecting again where that breaks."""
@@ -459,7 +501,9 @@ class Feed:
             except ProblemError as error:
                 raise FrameError(f"malformed report of a feed: {error}") from None
             with self._lock:
+                self._core.has_ended_there(report.counts.made, report.counts.made_bytes)
                 here, is_ended = self._core.counts.copy(), self._core.is_ended
+                self._know_place()
             require_end(report.counts, here, is_ended=is_ended, receiver=self.file.to.name)
             self._take_report({"counts": report.counts.to_dict(), **tree["ended"]})
             self.report = report

@@ -58,6 +58,13 @@ class MissingRuns:
         at = self._place(number)
         return max(self._runs[at].first, number) if at < len(self._runs) else None
 
+    def move(self, first: int, n: int) -> None:
+        """Have messages from one on numbered higher by `n`; none of the runs goes across it."""
+        self._runs = [
+            Run(run.first + n, run.n, run.n_bytes) if run.first >= first else run
+            for run in self._runs
+        ]
+
     def forget(self, number: int) -> None:
         """Keep only those that have messages from this one on."""
         del self._runs[: self._place(number)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -32,9 +33,16 @@ def opened_source(path: Path) -> int:
         There is no such file, or it is not for this user.
     """
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Of a named pipe nobody waits here for who writes into it.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise ProblemError(f"{shown(str(path))}: {error.strerror}; name what is there") from None
+    if stat.S_ISDIR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ProblemError(
+            f"{shown(str(path))}: is a folder, and a feed is one file, pipe or device; name one"
+        )
+    return fd
 
 
 def read_blocks(fd: int, rate_bytes_per_s: float, skip_bytes: int) -> Iterator[bytes]:
@@ -68,10 +76,14 @@ def _what_comes(fd: int) -> Iterator[bytes]:
     while True:
         if not poll.poll(LOOK_S * 1000):
             yield b""
-        elif block := os.read(fd, READ_BYTES):
-            yield block
-        else:
+            continue
+        try:
+            block = os.read(fd, READ_BYTES)
+        except BlockingIOError:  # somebody else has read it
+            continue
+        if not block:
             return
+        yield block
 
 
 def generated_blocks(
@@ -86,9 +98,12 @@ def generated_blocks(
     """
     at, stop = skip_bytes, skip_bytes + round(rate_bytes_per_s * seconds)
     for n_bytes in _in_time(rate_bytes_per_s):
-        end = min(at + n_bytes, stop)
-        yield counted_bytes(at, end)
-        at = end
+        due = min(at + n_bytes, stop)
+        while at < due:
+            # Memory for longer ones would be new each time, which costs more than to fill it.
+            end = min(at + READ_BYTES, due)
+            yield counted_bytes(at, end)
+            at = end
         if at == stop:
             return
 
@@ -97,8 +112,10 @@ def counted_bytes(first: int, stop: int) -> bytes:
     """Return what is made up between two places."""
     import numpy as np
 
-    data = np.arange(first // 8, (stop + 7) // 8, dtype=">u8").tobytes()
-    return data[first % 8 : first % 8 + stop - first]
+    numbers = np.arange(first // 8, (stop + 7) // 8, dtype=np.uint64)
+    if sys.byteorder == "little":
+        numbers.byteswap(inplace=True)
+    return bytes(numbers.data.cast("B")[first % 8 : first % 8 + stop - first])
 
 
 def _in_time(rate_bytes_per_s: float) -> Iterator[int]:

@@ -42,6 +42,9 @@ class Begun:
         Whether the source has ended.
     restarts : int
         How often a sender has gone on with it.
+    unplaced : int or None
+        After a loss of power: from which message on it is not known how many others, which were
+        lost here, the receiver has got; None: nothing was lost.
     """
 
     stream: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -54,6 +57,7 @@ class Begun:
     written: int = 0
     is_ended: bool = False
     restarts: int = 0
+    unplaced: int | None = None
 
     @property
     def is_new(self) -> bool:
@@ -90,6 +94,9 @@ class Store(Protocol):
 
     def read(self, first: int, stop: int, most_bytes: int) -> list[Message]:
         """Return messages from one on, without a gap; one at least, where it is kept."""
+
+    def place(self, number: int) -> None:
+        """Move what was made since a loss of power behind what the receiver has got."""
 
     def release(self, number: int) -> None:
         """Let go of all before a message: the receiver has them."""
@@ -134,6 +141,9 @@ class Memory:
             found.append(each)
             most_bytes -= len(each.content)
         return found
+
+    def place(self, number: int) -> None:
+        """What is in memory does not outlast a loss of power."""
 
     def release(self, number: int) -> None:
         """Let go of all before a message."""

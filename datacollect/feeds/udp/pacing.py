@@ -10,6 +10,8 @@ QUANTUM_S, MOST_IN_QUANTUM = 0.0005, 16
 CATCH_UP = 1.25
 # What may be caught up at once after a pause, as seconds of it: how late threads wake.
 MOST_AT_ONCE_S = 0.002
+# Of a packet: what sums of short times are off by.
+ROUNDING = 1e-6
 
 
 class Pacing:
@@ -42,16 +44,17 @@ class Pacing:
         self._at_s: float | None = None
 
     def take(self, now_s: float, n_waiting: int) -> int:
-        """Return how many of those that wait leave now, together."""
+        """Return how many of those that wait leave now, together: a whole quantum, or none."""
         if self._at_s is not None:
             passed_s = max(now_s - self._at_s, 0.0)
             self._level = min(self._level + passed_s * self._per_s, self._most)
         self._at_s = now_s
-        n = min(int(self._level), self.quantum, n_waiting)
-        self._level -= n
+        n = min(self.quantum, n_waiting)
+        if self._level < n - ROUNDING:
+            return 0
+        self._level = max(self._level - n, 0.0)
         return n
 
-    @property
-    def wait_s(self) -> float:
-        """Return how long until the next may leave."""
-        return max(1.0 - self._level, 0.0) / self._per_s
+    def wait_s(self, n_waiting: int) -> float:
+        """Return how long until a quantum of those that wait may leave: smaller ones cost more."""
+        return max(min(self.quantum, n_waiting) - self._level, 0.0) / self._per_s

@@ -6,19 +6,35 @@ it lies a whole ring behind the newest, and at the end.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from datacollect.feeds.udp.heads import nonce_words
 from datacollect.feeds.udp.pacing import CATCH_UP
 from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.ring import Ring, Run
 
 if TYPE_CHECKING:
-    from datacollect.feeds.formats.packets import Heads
+    from datacollect.feeds.udp.heads import Heads
 
 # Beside what may be caught up: a second's worth, for clocks and queues.
 AT_ONCE_S = 1.0
+# Numbers of greetings, see `datacollect.net.udp`: no message has such a number.
+FIRST_GREETING, MOST_GREETINGS = 2**62, 32
+
+
+class _Row(NamedTuple):
+    """Packets in a row whose numbers follow each other: place, numbers, how many, whose."""
+
+    at: int
+    message: int
+    packet: int
+    n: int
+    is_ours: bool
 
 
 class Place(NamedTuple):
@@ -77,6 +93,8 @@ class Receiving:
     ----------
     holes : list of Run
         Messages that are missing for good, since `take_holes` was called last.
+    greetings : list of int
+        Numbers of those that have arrived.
     n_foreign : int
         Packets that are none of this feed's, or of no size that it has.
     n_excess : int
@@ -89,12 +107,14 @@ class Receiving:
     begin: int
     now_s: float
     holes: list[Run] = field(default_factory=list)
+    greetings: list[int] = field(default_factory=list)
     n_foreign: int = 0
     n_excess: int = 0
     n_host: int = 0
 
     def __post_init__(self) -> None:
         """Begin."""
+        self._nonce = nonce_words(self.feed.nonce)
         self._messages = Ring(self.feed.reorder, self._add_hole, self.begin)
         # Holes among packets are the path's, among messages what was left out, too.
         self._packets = Ring(self.feed.reorder, lambda _: None)
@@ -136,35 +156,57 @@ class Receiving:
         last_bytes : int
             Size of the last packet's message; those before it have the feed's.
         """
-        n = len(heads.messages)
-        if not n or last_bytes > self.feed.message_bytes or not last_bytes:
+        n, size = len(heads), self.feed.message_bytes
+        if not 0 < last_bytes <= size:
             self.n_foreign += n
             return []
-        message, packet = heads.messages[0], heads.packets[0]
-        if (
-            last_bytes == self.feed.message_bytes
-            and heads.messages == tuple(range(message, message + n))
-            and heads.packets == tuple(range(packet, packet + n))
-            and heads.nonces.count(self.feed.nonce) == n
-            and message + n <= self._most()
-            and packet + n <= self._most_packets(now_s)
-        ):
-            # All of one quantum, and nothing left out: what nearly always happens.
-            self._packets.take(packet, n)
-            return self._places(0, message, n)
         found: list[Place] = []
-        for at, (nonce, message, packet) in enumerate(zip(*heads[:3], strict=True)):
-            is_short = at == n - 1 and last_bytes < self.feed.message_bytes
-            if nonce != self.feed.nonce:
-                self.n_foreign += 1
-            elif message >= self._most() or packet >= self._most_packets(now_s):
-                self.n_excess += 1
-            elif is_short and not self._may_be_last(message, last_bytes):
-                self.n_foreign += 1
-            else:
-                self._packets.take(packet, 1)
-                found += self._places(at, message, 1)
+        for row in self._rows(heads, is_short=last_bytes < size):
+            is_short = last_bytes < size and row.at == n - 1
+            found += self._take_row(now_s, row, last_bytes if is_short else None)
         return _joined(found)
+
+    def _rows(self, heads: Heads, *, is_short: bool) -> list[_Row]:
+        """Return packets as few rows, nearly always one; the last, where it is short, alone."""
+        if not len(heads):
+            return []
+        messages, packets = (heads[name].astype(np.uint64) for name in ("message", "packet"))
+        is_ours = (heads["nonce"] == self._nonce).all(axis=1)
+        begins = (messages[1:] - messages[:-1] != 1) | (packets[1:] - packets[:-1] != 1)
+        begins |= is_ours[1:] != is_ours[:-1]
+        if is_short and len(begins):
+            begins[-1] = True
+        firsts = [0, *(np.flatnonzero(begins) + 1).tolist()]
+        stops = [*firsts[1:], len(heads)]
+        return [
+            _Row(at, int(messages[at]), int(packets[at]), stop - at, bool(is_ours[at]))
+            for at, stop in zip(firsts, stops, strict=True)
+        ]
+
+    def _take_row(self, now_s: float, row: _Row, short_bytes: int | None) -> list[Place]:
+        if not row.is_ours:
+            self.n_foreign += row.n
+            return []
+        if row.message >= FIRST_GREETING:
+            self._greet(row)
+            return []
+        most = min(
+            self._most() - row.message, math.ceil(self._most_packets(now_s) - row.packet), row.n
+        )
+        n = max(most, 0)
+        self.n_excess += row.n - n
+        if not n:
+            return []
+        if short_bytes is not None and not self._may_be_last(row.message, short_bytes):
+            self.n_foreign += n
+            return []
+        self._packets.take(row.packet, n)
+        return self._places(row.at, row.message, n)
+
+    def _greet(self, row: _Row) -> None:
+        n = min(MOST_GREETINGS - len(self.greetings), row.n)
+        self.greetings += range(row.message, row.message + n)
+        self.n_foreign += row.n - n
 
     def _may_be_last(self, message: int, short_bytes: int) -> bool:
         """Return whether a message that is shorter may be the last: nothing comes after it."""

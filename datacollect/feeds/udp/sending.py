@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from datacollect.feeds.formats.feed_file import DROP_NEW, DROP_OLD, STOP
 from datacollect.feeds.formats.packets import HEAD
 from datacollect.feeds.udp.drop_sets import drop_set
 from datacollect.feeds.udp.guard import Guard, GuardLimits, Phase
+from datacollect.feeds.udp.heads import heads_of, nonce_words
 from datacollect.feeds.udp.pacing import Pacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
     from datacollect.feeds.formats.udp_settings import UdpSettings
     from datacollect.feeds.udp.reports import ReceiverReport
@@ -21,15 +24,79 @@ if TYPE_CHECKING:
 
 # The guard's windows are long against this.
 LOOK_EACH_S = 0.02
+# Of packets in a row, and how many such are kept to be used again.
+CHUNK_BYTES, MOST_SPARE = 128 * 1024, 16
 
 
-class Waiting(NamedTuple):
-    """A message that is to be sent."""
+class _Chunk:
+    """Packets in a row, some more than leave together: those from `at` on are to be sent.
 
-    number: int
-    made_s: float
-    made_ns: int
-    data: bytes
+    What is sent by one call of the system stands in a row, and no memory is asked for meanwhile: to
+    touch new memory costs more than to send what is in it.
+    """
+
+    def __init__(self, packet_bytes: int) -> None:
+        self._packet_bytes = packet_bytes
+        self.most = max(CHUNK_BYTES // packet_bytes, 1)
+        rows = np.empty((self.most, packet_bytes), np.uint8)
+        self._data, self._contents = rows.reshape(-1).data, rows[:, HEAD.size :]
+        heads = heads_of(self._data, packet_bytes)
+        self._nonces, self._messages = heads["nonce"], heads["message"]
+        self._packets, self._made_ns = heads["packet"], heads["made_ns"]
+        self._nonce: NDArray[np.uint64] | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Have nothing in it."""
+        self.at = self.n = 0
+        # By how much the last message of all is shorter.
+        self.short_bytes = 0
+        # Up to where packets are numbered, and what the first of this chunk would be.
+        self._numbered, self._first = 0, 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing can be added."""
+        return self.n == self.most or self.short_bytes > 0
+
+    @property
+    def n_left(self) -> int:
+        """How many are to be sent."""
+        return self.n - self.at
+
+    @property
+    def made_ns(self) -> int:
+        """When the next was made."""
+        return int(self._made_ns[self.at])
+
+    def add(
+        self,
+        nonce: NDArray[np.uint64],
+        numbers: NDArray[np.int64],
+        made_ns: int,
+        contents: NDArray[np.uint8],
+    ) -> None:
+        """Add messages behind the others."""
+        begin, self.n = self.n, self.n + len(numbers)
+        if nonce is not self._nonce:
+            self._nonces[begin:] = self._nonce = nonce
+        self._messages[begin : self.n] = numbers
+        self._made_ns[begin : self.n] = made_ns
+        n_bytes = contents.shape[1]
+        self._contents[begin : self.n, :n_bytes] = contents
+        self.short_bytes = self._packet_bytes - HEAD.size - n_bytes
+
+    def take(self, n: int, first: int) -> memoryview:
+        """Return the next `n`, which are numbered from one on."""
+        begin, self.at = self.at, self.at + n
+        if self.at > self._numbered or first - begin != self._first:
+            # All that stand here, since they nearly always leave in this order.
+            self._numbered, self._first = self.n, first - begin
+            self._packets[begin : self.n] = np.arange(first, self._first + self.n)
+        stop = self.at * self._packet_bytes
+        if self.at == self.n:
+            stop -= self.short_bytes
+        return self._data[begin * self._packet_bytes : stop]
 
 
 @dataclass
@@ -64,6 +131,7 @@ class Sending:
     Parameters
     ----------
     settings : UdpSettings
+    message_bytes : int
     packets_per_s : float
         Of the source.
     most_waiting : int
@@ -89,6 +157,7 @@ class Sending:
     def __init__(
         self,
         settings: UdpSettings,
+        message_bytes: int,
         packets_per_s: float,
         most_waiting: int,
         when_full: str,
@@ -96,9 +165,14 @@ class Sending:
     ) -> None:
         assert when_full in (STOP, DROP_NEW, DROP_OLD)
         self._settings, self._per_s = settings, packets_per_s
+        self._message_bytes = message_bytes
         self._most_waiting, self._when_full = most_waiting, when_full
         self._drops = drop_set(settings.drop_set, settings.drop, settings.seed).drops
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[_Chunk] = deque()
+        self._spare: list[_Chunk] = []
+        # What the caller is still sending.
+        self._leaving: list[_Chunk] = []
+        self._n_waiting, self._nonce = 0, nonce_words(bytes(16))
         self.made = self.made_bytes = self.n_sent = self.n_odd_reports = 0
         # Packets of connections before this one.
         self._n_before = 0
@@ -131,21 +205,17 @@ class Sending:
     @property
     def n_waiting(self) -> int:
         """Messages that are to be sent."""
-        return len(self._waiting)
+        return self._n_waiting
 
     def behind_s(self, now_s: float) -> float:
         """Return how long the oldest message waits to be sent."""
-        return now_s - self._waiting[0].made_s if self._waiting else 0.0
+        return now_s - self._waiting[0].made_ns / 1e9 if self._n_waiting else 0.0
 
-    def connected(self, now_s: float) -> int:
-        """A connection is open: packets are numbered from 0 on. Return the next message's number.
-
-        Of what waits, all is sent yet.
-        """
-        self._n_before = self.n_sent
+    def connected(self, now_s: float, nonce: bytes) -> None:
+        """A connection is open: packets, which have its nonce, are numbered from 0 on."""
+        self._n_before, self._nonce = self.n_sent, nonce_words(nonce)
         self._begin(now_s)
         self._is_open = True
-        return self._waiting[0].number if self._waiting else self.made
 
     def disconnected(self) -> None:
         """There is none any more: what is made is lost, since it would come late.
@@ -153,8 +223,7 @@ class Sending:
         The guard hears nothing from now on, and says so.
         """
         self._is_open = False
-        self.not_sent.unreachable += len(self._waiting)
-        self._waiting.clear()
+        self.not_sent.unreachable += self._clear()
 
     def _begin(self, now_s: float) -> None:
         settings = self._settings
@@ -166,61 +235,137 @@ class Sending:
         self._report: ReceiverReport | None = None
         self._look_at_s = now_s
 
-    def make(self, messages: Sequence[bytes], now_s: float, made_ns: int) -> None:
+    def make(self, data: bytes | memoryview, now_s: float, made_ns: int) -> None:
         """Take the next messages that a source makes; never waits.
 
         Where the feed has ended, `ended` says why; they count as made all the same.
+
+        Parameters
+        ----------
+        data : bytes-like
+            Whole messages; the last of all may be shorter.
+        now_s : float
+        made_ns : int
         """
         self.look(now_s)
-        for data in messages:
-            number = self.made
-            self.made += 1
-            self.made_bytes += len(data)
-            # The set counts all that is made.
-            if self._drops():
-                self.not_sent.on_purpose += 1
-            elif self.ended is not None or self.phase is Phase.DROPPING:
-                self.not_sent.by_guard += 1
-            elif not self._is_open:
-                self.not_sent.unreachable += 1
-            elif len(self._waiting) < self._most_waiting or self._has_room():
-                self._waiting.append(Waiting(number, now_s, made_ns, data))
+        first, n = self.made, -(-len(data) // self._message_bytes)
+        self.made += n
+        self.made_bytes += len(data)
+        numbers = self._left_by_drop_set(first, n)
+        if self.ended is not None or self.phase is Phase.DROPPING:
+            self.not_sent.by_guard += len(numbers)
+        elif not self._is_open:
+            self.not_sent.unreachable += len(numbers)
+        else:
+            self._wait(data, first, self._fitting(numbers), made_ns)
 
-    def _has_room(self) -> bool:
-        """Make room, if that is what is to be done."""
-        self.not_sent.full += 1
+    def _left_by_drop_set(self, first: int, n: int) -> NDArray[np.int64]:
+        """Return which of the next messages are not left out; the set counts all that is made."""
+        numbers = np.arange(first, first + n)
+        if not self._settings.drop:
+            return numbers
+        is_left = np.fromiter((not self._drops() for _ in range(n)), np.bool_, n)
+        self.not_sent.on_purpose += n - int(is_left.sum())
+        return numbers[is_left]
+
+    def _fitting(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which of some new messages wait, once there is as much room as there may be."""
+        room = self._most_waiting - self._n_waiting
+        n_over = len(numbers) - room
+        if n_over <= 0:
+            return numbers
         if self._when_full == DROP_OLD:
-            self._waiting.popleft()
-            return True
+            self.not_sent.full += n_over
+            n_old = min(n_over, self._n_waiting)
+            self._drop_oldest(n_old)
+            return numbers[n_over - n_old :]
         if self._when_full == STOP:
+            self.not_sent.full += 1
+            self.not_sent.by_guard += n_over - 1
             self.ended = (
                 f"{self._most_waiting} messages wait, and more are made than {self._per_s:g} a "
                 "second with a quarter more to catch up; write the rate that the source has"
             )
-        return False
+        else:
+            self.not_sent.full += n_over
+        return numbers[:room]
 
-    def due(self, now_s: float) -> list[Waiting]:
-        """Return what is to leave now, together."""
+    def _drop_oldest(self, n: int) -> None:
+        self._n_waiting -= n
+        while n:
+            chunk = self._waiting[0]
+            n_here = min(n, chunk.n_left)
+            chunk.at += n_here
+            n -= n_here
+            if not chunk.n_left:
+                self._waiting.popleft()
+
+    def _wait(
+        self, data: bytes | memoryview, first: int, numbers: NDArray[np.int64], made_ns: int
+    ) -> None:
+        """Have messages wait, as packets but for their numbers."""
+        size = self._message_bytes
+        n_whole = len(data) // size
+        contents = np.frombuffer(data, np.uint8)[: n_whole * size].reshape(n_whole, size)
+        whole = numbers[numbers < first + n_whole]
+        at = 0
+        while at < len(whole):
+            chunk = self._open_chunk()
+            some = whole[at : at + chunk.most - chunk.n]
+            at += len(some)
+            begin, stop = int(some[0]) - first, int(some[-1]) + 1 - first
+            is_row = stop - begin == len(some)
+            found = contents[begin:stop] if is_row else contents[some - first]
+            chunk.add(self._nonce, some, made_ns, found)
+        if len(whole) < len(numbers):
+            rest = np.frombuffer(data, np.uint8)[n_whole * size :].reshape(1, -1)
+            self._open_chunk().add(self._nonce, numbers[-1:], made_ns, rest)
+        self._n_waiting += len(numbers)
+
+    def _open_chunk(self) -> _Chunk:
+        """Return the last chunk that waits; a new one where it is full."""
+        if not self._waiting or self._waiting[-1].is_full:
+            spare = self._spare.pop() if self._spare else _Chunk(HEAD.size + self._message_bytes)
+            self._waiting.append(spare)
+        return self._waiting[-1]
+
+    def due(self, now_s: float) -> list[memoryview]:
+        """Return packets in rows, numbered, which are to leave now, together.
+
+        They are as they were until this is called again.
+        """
+        for chunk in self._leaving[: MOST_SPARE - len(self._spare)]:
+            chunk.clear()
+            self._spare.append(chunk)
+        self._leaving.clear()
         if self.look(now_s) is Phase.DROPPING or self.ended is not None:
-            self.not_sent.by_guard += len(self._waiting)
-            self._waiting.clear()
-        n = self._pacing.take(now_s, len(self._waiting))
-        return [self._waiting.popleft() for _ in range(n)]
+            self.not_sent.by_guard += self._clear()
+        left = self._pacing.take(now_s, self._n_waiting)
+        if not left:
+            return []
+        self._n_waiting -= left
+        found: list[memoryview] = []
+        while left:
+            chunk = self._waiting[0]
+            n = min(left, chunk.n_left)
+            found.append(chunk.take(n, self.n_sent - self._n_before))
+            self.n_sent += n
+            left -= n
+            if not chunk.n_left and chunk.is_full:
+                self._leaving.append(self._waiting.popleft())
+        self._guard.sent(now_s, self.n_sent - self._n_before)
+        return found
 
-    def packets(self, due: list[Waiting], nonce: bytes, now_s: float) -> list[bytes]:
-        """Return the packets of what leaves, numbered."""
-        first = self.n_sent - self._n_before
-        self.n_sent += len(due)
-        self._guard.sent(now_s, first + len(due))
-        return [
-            HEAD.pack(nonce, each.number, first + i, each.made_ns) + each.data
-            for i, each in enumerate(due)
-        ]
+    def _clear(self) -> int:
+        """Let go of all that waits; return how many messages that were."""
+        n, self._n_waiting = self._n_waiting, 0
+        self._waiting.clear()
+        return n
 
     @property
     def wait_s(self) -> float:
         """Return how long until more may leave, where more waits."""
-        return self._pacing.wait_s
+        return self._pacing.wait_s(self._n_waiting)
 
     def report(self, now_s: float, report: ReceiverReport | None) -> None:
         """Take what the receiver has said."""

@@ -56,7 +56,7 @@ class PacketSender:
     """
 
     def __init__(self, connected: socket.socket, packet_bytes: int) -> None:
-        self._socket = connected
+        self._socket, self._packet_bytes = connected, packet_bytes
         with suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         try:
@@ -65,8 +65,13 @@ class PacketSender:
         except OSError:
             self.is_segmented = False
 
-    def send(self, packets: Sequence[bytes]) -> int:
+    def send(self, packets: Sequence[memoryview | bytes]) -> int:
         """Send packets; return how many the kernel has not taken.
+
+        Parameters
+        ----------
+        packets : sequence of bytes-like
+            Each one packet or several in a row; only the last of all may be shorter.
 
         Raises
         ------
@@ -75,7 +80,7 @@ class PacketSender:
         """
         if self.is_segmented:
             try:
-                self._socket.send(b"".join(packets))
+                self._socket.sendmsg(packets)
             except ConnectionRefusedError:
                 raise
             except OSError:
@@ -83,14 +88,16 @@ class PacketSender:
                 self._stop_segmenting()
             else:
                 return 0
-        return sum(not self._sent(packet) for packet in packets)
+        size = self._packet_bytes
+        each = (row[at : at + size] for row in packets for at in range(0, len(row), size))
+        return sum(not self._sent(packet) for packet in each)
 
     def _stop_segmenting(self) -> None:
         self.is_segmented = False
         with suppress(OSError):
             self._socket.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 0)
 
-    def _sent(self, packet: bytes) -> bool:
+    def _sent(self, packet: memoryview | bytes) -> bool:
         try:
             self._socket.send(packet)
         except ConnectionRefusedError:
@@ -116,8 +123,8 @@ def prepare_receiver(bound: socket.socket) -> int:
     return bound.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 
 
-def receive_together(bound: socket.socket, into: bytearray) -> Together:
-    """Receive what has come together."""
+def receive_together(bound: socket.socket, into: bytearray | memoryview) -> Together:
+    """Receive what has come together; `TOGETHER_BYTES` have room for it."""
     n_bytes, ancillary, _, _ = bound.recvmsg_into([into], 128)
     segment_bytes, n_overflows = n_bytes, 0
     for level, kind, data in ancillary:
@@ -132,8 +139,10 @@ def receive_together(bound: socket.socket, into: bytearray) -> Together:
 def before_others() -> Iterator[bool]:
     """Have this thread run before others, where the host permits it; whether it does."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
+    # Who has started the program may have given it more.
+    priority = max(PRIORITY, usual[1].sched_priority)
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
         is_first = True
     except OSError:
         is_first = False

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.clock import SteadyClock
 from datacollect.feeds.formats.frames import FrameError, Hello
-from datacollect.feeds.formats.packets import Heads
 from datacollect.feeds.formats.report import FeedReport
 from datacollect.feeds.receiver.core import Finish, Hole
 from datacollect.feeds.receiver.udp_core import UdpReceiverCore, udp_values
+from datacollect.feeds.udp.heads import HEADS, Heads, nonce_words
 from datacollect.feeds.udp.receiving import Place, UdpTerms
 
 NONCE, SIZE, MOST = bytes(range(16)), 10, 1000
@@ -26,8 +27,11 @@ def core(report: FeedReport | None = None) -> UdpReceiverCore:
 
 
 def heads(*messages: int, packet: int = 0, nonce: bytes = NONCE) -> Heads:
-    n = len(messages)
-    return Heads((nonce,) * n, messages, tuple(range(packet, packet + n)), (5,) * n)
+    found = np.empty(len(messages), HEADS)
+    found["nonce"], found["made_ns"] = nonce_words(nonce), 5
+    found["message"] = messages
+    found["packet"] = range(packet, packet + len(messages))
+    return found
 
 
 def test_what_comes_goes_to_its_place_and_what_does_not_is_a_hole() -> None:
@@ -62,7 +66,7 @@ def test_packets_that_cannot_be_of_the_feed_change_nothing(given: Heads, last_by
     assert found.packets(10**9, given, last_bytes, 0) == []
     report = found.receiving.report()
     assert (report.n_received, report.n_packets, report.n_lost) == (2, 2, 0)
-    assert report.n_foreign + len(found.greetings) == len(given.messages)
+    assert report.n_foreign + len(found.receiving.greetings) == len(given)
 
 
 def test_nothing_comes_after_a_message_that_is_shorter() -> None:
@@ -103,7 +107,7 @@ def test_greetings_are_kept_a_few() -> None:
     found = core()
     for _ in range(100):
         found.packets(10**9, heads(2**62 + 5), SIZE, 0)
-    assert len(found.greetings) == 32
+    assert len(found.receiving.greetings) == 32
     assert found.receiving.report().n_received == 0
 
 
@@ -122,5 +126,5 @@ def test_a_shorter_message_that_was_the_last_before_the_connection_broke() -> No
 def test_a_late_greeting_that_the_kernel_puts_before_packets_costs_none_of_them() -> None:
     found = core()
     assert found.packets(10**9, heads(2**62 + 5, 0, 1), 4, 0) == [Place(1, 0, 2)]
-    assert (found.greetings, found.receiving.n_received) == ([2**62 + 5], 2)
+    assert (found.receiving.greetings, found.receiving.n_received) == ([2**62 + 5], 2)
     assert found.receiving.last_bytes == 4

@@ -30,7 +30,7 @@ def test_what_was_counted_is_written_once_it_is_settled() -> None:
     def take(heads, *_):
         is_counted.set()
         goes_on.wait(20)
-        return [Place(0, 0, len(heads.messages))]
+        return [Place(0, 0, len(heads))]
 
     with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, written.append)) as threads:
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
-from datacollect.feeds.sender.source import read_blocks
+import pytest
+
+from datacollect.errors import ProblemError
+from datacollect.feeds.sender.source import opened_source, read_blocks
 
 
 def test_a_pipe_that_says_nothing_can_be_left():
@@ -19,3 +22,21 @@ def test_a_pipe_that_says_nothing_can_be_left():
         assert [*blocks] == []
     finally:
         os.close(out)
+
+
+def test_a_folder_is_no_source(tmp_path):
+    with pytest.raises(ProblemError, match="is a folder, and a feed is one file"):
+        opened_source(tmp_path)
+
+
+def test_nobody_waits_for_who_writes_into_a_pipe(tmp_path):
+    """It can be opened, and gives nothing, until somebody has written; then it ends with that."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    fd = opened_source(path)
+    blocks = read_blocks(fd, 1e6, 0)
+    assert next(blocks) == b""
+    with path.open("wb") as writer:
+        writer.write(b"some")
+    assert [block for block in blocks if block] == [b"some"]
+    os.close(fd)
