@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, read_owned
-from datacollect.errors import ProblemError
+from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, admitted, read_owned
+from datacollect.bistro.organiser.ticket_files import LIST, read_ticket_list
+from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name
+from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.tickets import Admitted
     from datacollect.bistro.http.config import DestinationConfig
+    from datacollect.bistro.organiser.ticket_files import Listed
 
 
 def require_key(event: Event, config: DestinationConfig, name: str) -> None:
@@ -47,9 +50,10 @@ def require_key(event: Event, config: DestinationConfig, name: str) -> None:
 
 
 def read_tickets(folder: str | PathLike[str], event: Event) -> dict[str, Admitted]:
-    """Return what all tickets say, by number, from the organiser's folder.
+    """Return what all tickets say, by number, from the organiser's folder, or its list alone.
 
-    Tickets that were revoked are among them: what was committed to before still counts.
+    The list has their tokens: who has no more than that cannot hand in by them. Tickets that were
+    revoked are among them: what was committed to before still counts.
 
     Raises
     ------
@@ -61,12 +65,29 @@ def read_tickets(folder: str | PathLike[str], event: Event) -> dict[str, Admitte
     for path in sorted(Path(folder).glob(f"*{TICKET_SUFFIX}")):
         _, ticket = read_owned(path, unrevoked)
         found[ticket.id] = ticket
+    for row in read_ticket_list(Path(folder) / LIST):
+        if row.token and row.number not in found:
+            found[row.number] = _listed(row, unrevoked, Path(folder) / LIST)
     if not found:
         raise ProblemError(
             f"{document_name(folder)}: must hold the tickets of all people, as `datacollect event "
             "tickets` has written them"
         )
     return found
+
+
+def _listed(row: Listed, event: Event, path: Path) -> Admitted:
+    """Return what a token of the list says; raise `ProblemError` where it is none of this event."""
+    try:
+        ticket = admitted(row.token, event, 0)
+        if ticket.id != row.number:
+            raise TicketError("the token is that of another number")
+    except TicketError as error:
+        raise ProblemError(
+            f"{document_name(path)}: the row of {shown(row.person)}: {error}; have the organiser "
+            "copy the list again, as `datacollect event tickets` has written it"
+        ) from None
+    return ticket
 
 
 def ticket_keys(tickets: Mapping[str, Admitted]) -> dict[str, str]:

@@ -313,15 +313,6 @@ def counted(people: Iterable[HandedIn]) -> dict[str, int]:
     return {state: n for state in STATES if (n := states.count(state))}
 
 
-def plain_cell(text: str) -> str:
-    """Keep spreadsheets from taking somebody's text for a formula.
-
-    >>> plain_cell("=1+1"), plain_cell("Ann")
-    ("'=1+1", 'Ann')
-    """
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
 # What is refused without the person's doing is no reason to remind; these two are.
 def lacks_upload(one: HandedIn) -> bool:
     """Whether somebody has nothing that is on its way: no file, or a timestamp alone.

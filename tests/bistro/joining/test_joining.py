@@ -157,5 +157,16 @@ def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path
         time.sleep(0.5)
     assert standing is not None
     assert (standing.collected, standing.lies) == (2, ())
+    # It was given no ticket, and says whose each file is all the same.
+    assert not [*hosts[4].folder.rglob("*.ticket"), *hosts[4].folder.rglob("*.link")]
+    said = subprocess.run(
+        [sys.executable, "-m", "datacollect", "event", "list", "part/destination.toml", "--json"],
+        cwd=hosts[4].folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    people = {each["person"]: each["state"] for each in json.loads(said.stdout)["people"]}
+    assert people == {"ann": "collected", "bob": "collected"}
     for each in (organiser, *hosts):
         each.end()
