@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, admitted, read_owned
+from datacollect.bistro.formats.event.tickets import (
+    TICKET_SUFFIX,
+    admitted,
+    key_of_token,
+    read_owned,
+)
 from datacollect.bistro.organiser.ticket_files import LIST, read_ticket_list
 from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
@@ -93,6 +99,46 @@ def _listed(row: Listed, event: Event, path: Path) -> Admitted:
 def ticket_keys(tickets: Mapping[str, Admitted]) -> dict[str, str]:
     """Return the public keys of tickets, by number."""
     return {number: ticket.key for number, ticket in tickets.items()}
+
+
+class ListedKeys(Mapping[str, str]):
+    """Public keys of tickets, by number, as a list has them; each is read when it is wanted.
+
+    Parameters
+    ----------
+    rows : iterable of Listed
+        With tokens.
+    """
+
+    def __init__(self, rows: Iterable[Listed]) -> None:
+        self._tokens = {row.number: row.token for row in rows}
+
+    def __getitem__(self, number: str) -> str:
+        """Return the key of a ticket; raise `TicketError` where the list has none for it."""
+        return key_of_token(self._tokens[number])
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the numbers, in the list's order."""
+        return iter(self._tokens)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._tokens)
+
+
+def listed_keys(
+    rows: Sequence[Listed], folder: str | PathLike[str], event: Event
+) -> Mapping[str, str]:
+    """Return the public keys of tickets, by number: of a list, or where that is older of the files.
+
+    Raises
+    ------
+    ProblemError
+        A ticket is of another event, or damaged.
+    """
+    if all(row.token for row in rows):
+        return ListedKeys(rows)
+    return ticket_keys(read_tickets(folder, event))
 
 
 def revoked_tickets(tickets: Mapping[str, Admitted], event: Event) -> dict[str, int]:

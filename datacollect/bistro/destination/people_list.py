@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.accepting import read_accepted
-from datacollect.bistro.destination.keys import read_tickets, ticket_keys
+from datacollect.bistro.destination.keys import listed_keys
 from datacollect.bistro.destination.marking import mark_keys
 from datacollect.bistro.destination.people import (
     DONE,
@@ -137,9 +137,10 @@ def read_list(
     folder = tickets_folder(config, destination, tickets)
     standing = read_standing(config.folder)
     event = event_of(standing)
-    whose = {each.number: each.person for each in read_ticket_list(folder / LIST)}
+    listed = read_ticket_list(folder / LIST)
+    whose = {each.number: each.person for each in listed}
     everybody = _people(people, whose.values())
-    known = read_tickets(folder, event) if event.has_marks else {}
+    keys = listed_keys(listed, folder, event) if event.has_marks else {}
     missing = read_missing(config.folder)
     if missing is None:
         raise ProblemError(
@@ -165,7 +166,7 @@ def read_list(
             config.folder,
             latest_s=latest_s,
             marks=mark_keys(event, config, document_name(destination)),
-            ticket_keys=ticket_keys(known),
+            ticket_keys=keys,
         )
     by_hand = read_accepted(config.folder)
     found = with_accepted(found, by_hand, config.folder, latest_s)

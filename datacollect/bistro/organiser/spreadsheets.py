@@ -21,6 +21,8 @@ _BEGINS = re.compile(rf"(^|[;\t\r\n])(?={_FORMULA})")
 _QUOTED = re.compile(rf"(^|[;\t\r\n])'(?={_FORMULA})")
 # Some take each of these for a separator, whatever the others are.
 _MAY_SEPARATE = re.compile(r"[,;\t\r\n\"]|^\s|\s$")
+# Nearly all cells are such, of which nothing is to be looked at.
+_SURELY_PLAIN = re.compile(r"\w([\w ./:-]*\w)?")
 
 
 def plain_cell(text: str) -> str:
@@ -55,6 +57,8 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[str | int]]) -> st
 def _written(value: str | int) -> str:
     if isinstance(value, int):
         return str(value)
+    if not value or _SURELY_PLAIN.fullmatch(value):
+        return value
     cell = plain_cell(value)
     return '"' + cell.replace('"', '""') + '"' if _MAY_SEPARATE.search(cell) else cell
 

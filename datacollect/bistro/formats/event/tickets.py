@@ -261,6 +261,18 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     return Admitted(claims["id"].hex(), claims["key"], token_sha256)
 
 
+def key_of_token(token: str) -> str:
+    """Return the public key that a token names, whoever has signed it.
+
+    Raises
+    ------
+    TicketError
+        It is no token of a ticket.
+    """
+    key: str = read_values(unverified_payload(token), _CLAIMS, "ticket")["key"]
+    return key
+
+
 def token_hash(token: str) -> bytes:
     """Return the hash by which a ticket is revoked, of its token."""
     return hashlib.sha256(token.encode()).digest()
