@@ -21,8 +21,10 @@ _BEGINS = re.compile(rf"(^|[;\t\r\n])(?={_FORMULA})")
 _QUOTED = re.compile(rf"(^|[;\t\r\n])'(?={_FORMULA})")
 # Some take each of these for a separator, whatever the others are.
 _MAY_SEPARATE = re.compile(r"[,;\t\r\n\"]|^\s|\s$")
-# Nearly all cells are such, of which nothing is to be looked at.
-_SURELY_PLAIN = re.compile(r"\w([\w ./:-]*\w)?")
+# Nearly all rows are of such cells, of which nothing more is to be looked at.
+_PLAIN = r"(?:\w(?:[\w ./:@'()+-]*\w)?)?"
+_BETWEEN = "\x1f"
+_PLAIN_ROW = re.compile(f"{_PLAIN}(?:{_BETWEEN}{_PLAIN})*")
 
 
 def plain_cell(text: str) -> str:
@@ -50,15 +52,19 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[str | int]]) -> st
     person,late_s
     "Ann; Bob",-3
     """
-    lines = [",".join(map(_written, row)) for row in (header, *rows)]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{_line(row)}\n" for row in (header, *rows))
+
+
+def _line(row: Sequence[str | int]) -> str:
+    line = _BETWEEN.join(map(str, row))
+    if line.count(_BETWEEN) == len(row) - 1 and _PLAIN_ROW.fullmatch(line):
+        return line.replace(_BETWEEN, ",")
+    return ",".join(map(_written, row))
 
 
 def _written(value: str | int) -> str:
     if isinstance(value, int):
         return str(value)
-    if not value or _SURELY_PLAIN.fullmatch(value):
-        return value
     cell = plain_cell(value)
     return '"' + cell.replace('"', '""') + '"' if _MAY_SEPARATE.search(cell) else cell
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from instances.events import event_bytes, key_of
 
 from datacollect.bistro.destination.keys import read_tickets
@@ -13,6 +16,7 @@ from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.tickets import owned, read_ticket
 from datacollect.bistro.organiser import ticket_files
 from datacollect.bistro.organiser.extend import Extended
+from datacollect.bistro.organiser.spreadsheets import table_text, text_of_cell
 from datacollect.bistro.organiser.ticket_files import (
     read_ticket_list,
     replace_ticket,
@@ -22,6 +26,8 @@ from datacollect.bistro.organiser.ticket_files import (
 from datacollect.errors import ProblemError
 from datacollect.net.keys import write_private_key
 
+# What begins a formula, for some in its wide form.
+FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 PAGE = "https://hand-in.school.example"
 PEOPLE = 'name,class\n"Müller, Jan",7b\nO\'Neil,7a\n"<b>Eve</b>",7b\n'
 
@@ -76,6 +82,16 @@ def test_names_that_a_spreadsheet_would_run_are_read_back_as_they_were(folder):
         assert [each.person for each in read_ticket_list(folder / "tickets/tickets.csv")] == names
     cells = (folder / "tickets/tickets.csv").read_text().splitlines()[1:]
     assert not any(re.search(r'(^"?|;)[=+@-]', cell) for cell in cells)
+
+
+@given(st.lists(st.lists(st.text(max_size=6), min_size=3, max_size=3), max_size=4))
+def test_table_is_read_back_as_it_was_and_begins_no_formula(rows):
+    text = table_text(("a", "b", "c"), rows)
+    read = [*csv.reader(io.StringIO(text, newline=""))][1:]
+    assert [[text_of_cell(cell) for cell in row] for row in read] == rows
+    for separator in (",", ";", "\t"):
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            assert not any(cell.lstrip().startswith(FORMULAS) for cell in row)
 
 
 def test_list_of_an_older_version_is_read_and_goes_on_with_tokens(folder):

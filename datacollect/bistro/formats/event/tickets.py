@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
@@ -269,7 +270,10 @@ def key_of_token(token: str) -> str:
     TicketError
         It is no token of a ticket.
     """
-    key: str = read_values(unverified_payload(token), _CLAIMS, "ticket")["key"]
+    tree = peer_json(unverified_payload(token))
+    key = tree.get("key") if isinstance(tree, dict) else None
+    if not isinstance(key, str):
+        raise TicketError("the ticket is damaged: its token names no key")
     return key
 
 
