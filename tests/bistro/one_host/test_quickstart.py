@@ -132,7 +132,7 @@ def require_first_page_to_work(folder: Path) -> None:
     environment = {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": "C"}
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    trusted = {"SSL_CERT_FILE": "essay/try.cert.pem"}
+    trusted = {"SSL_CERT_FILE": "try.cert.pem"}
     typed = commands_of_first_page()
     assert [each[0] for each in typed] == ["upload", "event", "upload", "verify"]
     for arguments in typed:
@@ -140,7 +140,7 @@ def require_first_page_to_work(folder: Path) -> None:
         alone = without_network() if is_last else []
         done = subprocess.run(
             [*alone, sys.executable, "-m", "datacollect", *arguments],
-            cwd=folder,
+            cwd=folder / "essay",
             env=environment | ({} if is_last else trusted),
             capture_output=True,
             text=True,
