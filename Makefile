@@ -198,6 +198,7 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/explaining_speed.py
 	$(BIN)/python experiments/certainty_speed.py
 	$(BIN)/python experiments/transfer_speed.py --only pieces listed
+	$(BIN)/python experiments/list_speed.py
 
 # Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
 # many as the files say), and the folder of measured data (DATA): experiments/study.py says more.

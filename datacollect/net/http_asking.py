@@ -20,7 +20,7 @@ from datacollect.net.tls import require_fingerprint, web_context
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
 # How long an answer may take that comes by and by, and what one has at most where nobody says.
@@ -29,6 +29,8 @@ MOST_ANSWER_BYTES = 65_536
 # Nobody comes again later than this, whatever a server says.
 MOST_RETRY_AFTER_S = 3600.0
 NO_BODY = (204, 304)
+# What is read at a time of an answer that may be long.
+BLOCK_BYTES = 65_536
 # How long a refusal is waited for that comes instead of taking all.
 GOODBYE_S = 2.0
 
@@ -43,6 +45,41 @@ class Answer(NamedTuple):
     body: bytes
     retry_after_s: float | None = None
     headers: Mapping[str, str] = MappingProxyType({})
+
+
+class Incoming:
+    """An answer whose body is still to come, see `Asker.begun`.
+
+    Attributes
+    ----------
+    status : int
+    headers : mapping
+        By lowercase name.
+    n_bytes : int
+        Of the body.
+    left_bytes : int
+        Of these, what was not read yet.
+    """
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], n_bytes: int, read: Callable[[int], bytes]
+    ) -> None:
+        self.status, self.headers, self.n_bytes = status, headers, n_bytes
+        self.left_bytes = n_bytes
+        self._read = read
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield what is left of the body, by and by.
+
+        Raises
+        ------
+        TransferError
+            The server is too slow, or has gone.
+        """
+        while self.left_bytes:
+            data = self._read(min(self.left_bytes, BLOCK_BYTES))
+            self.left_bytes -= len(data)
+            yield data
 
 
 class Asker:
@@ -163,6 +200,42 @@ class Asker:
         except BaseException:
             self.close()
             raise
+
+    @contextmanager
+    def begun(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> Iterator[Incoming]:
+        """Yield the answer to any request once its head has come; its body is read within.
+
+        The request is sent once. The answer must say how long it is: it may be of any length.
+        """
+        if self._channel is not None and not self._channel.is_quiet:
+            self.close()
+        incoming = None
+        try:
+            if self._channel is None:
+                self._channel = self._opened(Deadline(self._timeout_s))
+            channel = self._channel
+            channel.send(self._request(method, path, body, headers))
+            head = channel.head(Deadline(self._timeout_s))
+            n_bytes = 0 if method == "HEAD" or head.status in NO_BODY else head.length
+            if head.status < 200 or n_bytes is None:
+                raise TransferError(f"{self._name}: its response says no length")
+            incoming = Incoming(
+                head.status,
+                head.headers,
+                n_bytes,
+                lambda n: channel.body(n, n, Deadline(self._timeout_s)),
+            )
+            yield incoming
+        finally:
+            is_whole = incoming is not None and not incoming.left_bytes
+            if not is_whole or "close" in head.headers.get("connection", "").lower():
+                self.close()
 
     def _asked(
         self,

@@ -139,6 +139,10 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     (DESTINATION, "tells people they were late"): (
         f"{AUDIT}::test_refused_as_late_in_time_is_of_the_destination_or_the_log",
     ),
+    (DESTINATION, "hands in as somebody, or whoever has broken into it"): (
+        "joining/test_opening.py::test_destination_elsewhere_is_told_nothing_by_which_it_hands_in",
+        f"{STRANGERS}::test_who_sees_a_token_takes_none_of_its_owners_places",
+    ),
     (A_WITNESS, "signs times to come, so that people are late"): (
         f"{SERVICE_CORE}::test_one_witness_that_is_ahead_makes_nobody_late_and_counts_once_it_is_due",
         f"{SERVICE_CORE}::test_nobody_waits_for_a_witness_that_is_a_year_ahead",

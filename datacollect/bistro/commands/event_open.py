@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.bistro.commands.event_quickstart import machines_zone
 from datacollect.bistro.commands.reaching import (
     Acme,
     Certificate,
@@ -22,6 +21,7 @@ from datacollect.bistro.commands.reaching import (
     People,
     Timezone,
     TrustClock,
+    request_of,
 )
 from datacollect.commands.console import complain_text, emit, emit_json, emit_text, note, note_text
 from datacollect.commands.ending import Terminated, ending_on_sigterm
@@ -73,20 +73,10 @@ def init(
     """
     from datacollect.bistro.joining.opening import begin_event
     from datacollect.bistro.one_host.places import Places
-    from datacollect.bistro.one_host.quickstart import Request
     from datacollect.bistro.one_host.ways import Ways
-    from datacollect.files.kinds import Whole
 
-    request = Request(
-        folder=folder,
-        timezone=timezone or machines_zone(),
-        is_timezone_given=timezone is not None,
-        name=name,
-        deadline=deadline,
-        people=people,
-        ways=Ways(address, listen, certificate, certificate_key, acme, vouches=trust_clock),
-        most_bytes=Whole("bytes", minimum=1).read(most, "--most"),
-    )
+    ways = Ways(address, listen, certificate, certificate_key, acme, vouches=trust_clock)
+    request = request_of(folder, timezone, most, ways, name=name, deadline=deadline, people=people)
     lines = begin_event(request, Places(Path(folder).resolve()), hosts, days)
     if as_json:
         emit_json({"folder": folder, "invitations": lines})

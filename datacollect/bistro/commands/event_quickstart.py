@@ -19,6 +19,7 @@ from datacollect.bistro.commands.reaching import (
     People,
     Timezone,
     TrustClock,
+    request_of,
 )
 from datacollect.commands.console import emit, emit_text, note, note_text
 from datacollect.commands.ending import Terminated, ending_on_sigterm
@@ -75,24 +76,14 @@ def quickstart(
 
     Exit 0: all is collected, or it was ended; 1: something is lacking, as `event status` says.
     """
-    from datacollect.bistro.one_host.quickstart import Request, prepared
+    from datacollect.bistro.one_host.quickstart import prepared
     from datacollect.bistro.one_host.running import run_servers
     from datacollect.bistro.one_host.ways import Ways
-    from datacollect.files.kinds import Whole
 
-    request = Request(
-        folder=folder,
-        timezone=timezone or machines_zone(),
-        is_timezone_given=timezone is not None,
-        name=name,
-        deadline=deadline,
-        people=people,
-        ways=Ways(
-            address, listen, certificate, certificate_key, acme, is_trial, vouches=trust_clock
-        ),
-        witnesses=witnesses,
-        authorities=authorities,
-        most_bytes=Whole("bytes", minimum=1).read(most, "--most"),
+    ways = Ways(address, listen, certificate, certificate_key, acme, is_trial, vouches=trust_clock)
+    outside = {"witnesses": witnesses, "authorities": authorities}
+    request = request_of(
+        folder, timezone, most, ways, name=name, deadline=deadline, people=people, **outside
     )
     try:
         with ending_on_sigterm(), prepared(request) as found:
@@ -106,14 +97,6 @@ def quickstart(
             return run_servers(found, ready, note_text)
     except (KeyboardInterrupt, Terminated):
         return 0
-
-
-def machines_zone() -> str:
-    """Return the name of the time zone of this machine."""
-    from datacollect.commands.instants import local_zone
-
-    zone = local_zone()
-    return str(getattr(zone, "key", None) or "UTC")
 
 
 def _facts(found: Prepared) -> dict[str, object]:

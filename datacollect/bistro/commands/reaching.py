@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from datacollect.bistro.one_host.quickstart import Request
+    from datacollect.bistro.one_host.ways import Ways
 
 Deadline = Annotated[
     str | None,
@@ -58,3 +62,38 @@ TrustClock = Annotated[
     bool,
     typer.Option("--trust-clock", help="You vouch for this host's clock, not the kernel."),
 ]
+
+
+def request_of(folder: str, timezone: str | None, most: str, ways: Ways, **asked: Any) -> Request:
+    """Return what an organiser asks for, of an event that is begun, in a folder of its own.
+
+    Parameters
+    ----------
+    folder : str
+    timezone : str or None
+        None: this machine's.
+    most : str
+        Of a file, with its unit.
+    ways : Ways
+    **asked
+        The rest, as `Request` takes it.
+    """
+    from datacollect.bistro.one_host.quickstart import Request
+    from datacollect.files.kinds import Whole
+
+    return Request(
+        folder=folder,
+        timezone=timezone or machines_zone(),
+        is_timezone_given=timezone is not None,
+        most_bytes=Whole("bytes", minimum=1).read(most, "--most"),
+        ways=ways,
+        **asked,
+    )
+
+
+def machines_zone() -> str:
+    """Return the name of the time zone of this machine."""
+    from datacollect.commands.instants import local_zone
+
+    zone = local_zone()
+    return str(getattr(zone, "key", None) or "UTC")

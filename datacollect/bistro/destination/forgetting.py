@@ -7,9 +7,7 @@ the list of tickets they name nobody.
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import json
 import shutil
 import time
@@ -34,12 +32,11 @@ from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, Ticket
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.organiser.roster import file_stem, require_named
 from datacollect.bistro.organiser.ticket_files import (
-    COLUMNS,
     FORGOTTEN,
     LINK_SUFFIX,
     LIST,
-    MODE,
     read_ticket_list,
+    write_ticket_list,
 )
 from datacollect.bistro.person.items import RECEIPT_SUFFIX
 from datacollect.errors import ProblemError
@@ -179,14 +176,14 @@ def _begun(folder: Path) -> Plan | None:
 def _write_journal(folder: Path, plan: Plan) -> None:
     with written_durably(folder / JOURNAL) as beside:
         data = json.dumps({"format": FORMAT, **asdict(plan)}, ensure_ascii=False)
-        write_owned(beside, data.encode(), mode=MODE)
+        write_owned(beside, data.encode(), mode=0o600)
 
 
 def _planned(config: DestinationConfig, tickets: Path, person: str, event: Event) -> Plan:
     rows = read_ticket_list(tickets / LIST)
     accepted = [each.person for each in read_accepted(config.folder)]
-    require_named(person, [*(row[0] for row in rows), *accepted], document_name(tickets / LIST))
-    mine = {number for name, number, _ in rows if name == person}
+    require_named(person, [*(row.person for row in rows), *accepted], document_name(tickets / LIST))
+    mine = {row.number for row in rows if row.person == person}
     here, entries, files, left = Place.of(config.folder), [], [], []
     with reading(config.register, event.id.hex()) as found:
         for row in found:
@@ -260,7 +257,7 @@ def _reminders(plan: Plan, config: DestinationConfig, _: Path, __: Event) -> Non
     rest = [line for line in lines if not _is_of(line, plan.person)]
     if rest != lines:
         with written_durably(path) as beside:
-            write_owned(beside, b"".join(rest), mode=MODE)
+            write_owned(beside, b"".join(rest), mode=0o600)
 
 
 def _is_of(line: bytes, person: str) -> bool:
@@ -295,16 +292,13 @@ def _tickets(plan: Plan, _: DestinationConfig, tickets: Path, __: Event) -> None
 def _ticket_list(plan: Plan, _: DestinationConfig, tickets: Path, __: Event) -> None:
     """Have the list of tickets name nobody for these."""
     rows = read_ticket_list(tickets / LIST)
-    if not any(row[0] == plan.person for row in rows):
+    if not any(row.person == plan.person for row in rows):
         return
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for name, number, token_sha256 in rows:
-        called = _nameless(number) if name == plan.person else name
-        writer.writerow((called, number, token_sha256))
-    with written_durably(tickets / LIST) as beside:
-        write_owned(beside, text.getvalue().encode(), mode=MODE)
+    nameless = [
+        row._replace(person=_nameless(row.number)) if row.person == plan.person else row
+        for row in rows
+    ]
+    write_ticket_list(tickets / LIST, nameless)
 
 
 def _left_over(plan: Plan, config: DestinationConfig, tickets: Path, __: Event) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
@@ -11,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.accepting import read_accepted
-from datacollect.bistro.destination.keys import read_tickets, ticket_keys
+from datacollect.bistro.destination.keys import listed_keys
 from datacollect.bistro.destination.marking import mark_keys
 from datacollect.bistro.destination.people import (
     DONE,
     HandedIn,
     handed_in,
-    plain_cell,
     with_accepted,
 )
 from datacollect.bistro.destination.place import Place
@@ -26,6 +23,7 @@ from datacollect.bistro.destination.run.standing import MISSING_FILE, read_missi
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.organiser.roster import file_stem, read_people
+from datacollect.bistro.organiser.spreadsheets import write_table
 from datacollect.bistro.organiser.ticket_files import FORGOTTEN, LIST, read_ticket_list
 from datacollect.errors import ProblemError
 from datacollect.files.documents import (
@@ -37,7 +35,7 @@ from datacollect.files.documents import (
 from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from datacollect.bistro.destination.people import Draft
     from datacollect.bistro.destination.run.standing import Standing
@@ -139,9 +137,10 @@ def read_list(
     folder = tickets_folder(config, destination, tickets)
     standing = read_standing(config.folder)
     event = event_of(standing)
-    whose = {ticket: person for person, ticket, _ in read_ticket_list(folder / LIST)}
+    listed = read_ticket_list(folder / LIST)
+    whose = {each.number: each.person for each in listed}
     everybody = _people(people, whose.values())
-    known = read_tickets(folder, event) if event.has_marks else {}
+    keys = listed_keys(listed, folder, event) if event.has_marks else {}
     missing = read_missing(config.folder)
     if missing is None:
         raise ProblemError(
@@ -167,7 +166,7 @@ def read_list(
             config.folder,
             latest_s=latest_s,
             marks=mark_keys(event, config, document_name(destination)),
-            ticket_keys=ticket_keys(known),
+            ticket_keys=keys,
         )
     by_hand = read_accepted(config.folder)
     found = with_accepted(found, by_hand, config.folder, latest_s)
@@ -195,7 +194,7 @@ def named_people(
         There is no list of tickets.
     """
     folder = tickets_folder(config, destination, tickets)
-    names = (person for person, _, _ in read_ticket_list(folder / LIST))
+    names = (each.person for each in read_ticket_list(folder / LIST))
     return [each.person for each in _people(people, names)]
 
 
@@ -258,29 +257,26 @@ def in_time_words(draft: Draft) -> str:
 
 def write_csv(found: PeopleList, path: Path) -> None:
     """Write a row for each file, and for whoever has none, for its owner's eyes alone."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    write_table(path, COLUMNS, _csv_rows(found))
+
+
+def _csv_rows(found: PeopleList) -> Iterator[Sequence[str | int]]:
     for each in found.people:
-        person = (plain_cell(each.person), plain_cell(each.group), plain_cell(each.email))
+        person = (each.person, each.group, each.email)
         if not each.drafts:
-            rows.writerow((*person, each.state, *[""] * (len(COLUMNS) - 4)))
+            yield (*person, each.state, *[""] * (len(COLUMNS) - 4))
         for draft in each.drafts:
-            rows.writerow(
-                (
-                    *person,
-                    draft.state,
-                    plain_cell(draft.name),
-                    "" if draft.file is None else f"files/{draft.file}",
-                    "" if draft.time_s is None else _utc(draft.time_s),
-                    "" if draft.late_s is None else draft.late_s,
-                    " ".join(draft.bistros),
-                    plain_cell(draft.why),
-                    draft.entry.hex(),
-                )
+            yield (
+                *person,
+                draft.state,
+                draft.name,
+                "" if draft.file is None else f"files/{draft.file}",
+                "" if draft.time_s is None else _utc(draft.time_s),
+                "" if draft.late_s is None else draft.late_s,
+                " ".join(draft.bistros),
+                draft.why,
+                draft.entry.hex(),
             )
-    with written_durably(path) as beside:
-        write_owned(beside, text.getvalue().encode(), mode=0o600)
 
 
 def _utc(time_s: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import smtplib
@@ -15,10 +13,11 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.destination.people import PROMISED, lacks_upload, plain_cell
+from datacollect.bistro.destination.people import PROMISED, lacks_upload
 from datacollect.bistro.http.config_fields import SMTP
+from datacollect.bistro.organiser.spreadsheets import write_table
 from datacollect.errors import ProblemError
-from datacollect.files.documents import document_name, write_owned, written_durably
+from datacollect.files.documents import document_name
 from datacollect.files.durability import synchronise
 from datacollect.files.held_folder import not_written
 from datacollect.net.safe_text import safe_text
@@ -188,12 +187,8 @@ def reminders_of(found: PeopleList, now_s: float | None = None) -> list[Reminder
 
 def write_reminders(reminders: Sequence[Reminder], path: Path) -> None:
     """Write a table of reminders, for its owner's eyes alone."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("person", "email", "what", "until"))
-    rows.writerows(map(plain_cell, each.to_dict().values()) for each in reminders)
-    with written_durably(path) as beside:
-        write_owned(beside, text.getvalue().encode(), mode=0o600)
+    rows = ([*each.to_dict().values()] for each in reminders)
+    write_table(path, ("person", "email", "what", "until"), rows)
 
 
 # Of one person alone: the address cannot be written, the server cannot send to it, or refuses to.

@@ -88,6 +88,7 @@ class WitnessConfig:
     is_trusted : bool
         Whether its clock counts whatever the kernel says.
     logs : tuple of VerifierKey
+    behind : tuple of networks
     """
 
     name: str
@@ -96,6 +97,7 @@ class WitnessConfig:
     folder: Path
     is_trusted: bool
     logs: tuple[VerifierKey, ...]
+    behind: tuple[IPNetwork, ...] = ()
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> WitnessConfig:
@@ -190,6 +192,7 @@ def _witness(values: dict[str, Any], folder: Path) -> WitnessConfig:
         folder=folder / values["folder"],
         is_trusted=values["clock"] == "trusted",
         logs=logs,
+        behind=tuple(values["behind"]),
     )
 
 

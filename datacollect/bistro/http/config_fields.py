@@ -110,6 +110,12 @@ WITNESS = Document(
             "Verifier keys of the logs that it signs for, as events name them.",
             required=True,
         ),
+        Field(
+            "behind",
+            ListOf(Network()),
+            "Proxies, which hold the places of their clients: addresses or networks.",
+            default=(),
+        ),
     ),
     remedy="the documentation has one under File formats",
 )

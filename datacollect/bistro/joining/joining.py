@@ -33,6 +33,7 @@ from datacollect.bistro.one_host.setting_up import (
     room_bytes,
     url_of,
 )
+from datacollect.bistro.organiser.ticket_files import LIST
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import (
     document_name,
@@ -278,9 +279,13 @@ def _server_file(
             accept_table(room or room_bytes(places)),
         )
     places.tickets.mkdir(mode=0o700, exist_ok=True)
-    for name, text in tree["tickets"].items():
-        if Path(name).name == name and name.endswith(".ticket"):
-            _keep(places.tickets / name, text)
+    listed = tree.get("list")
+    if not isinstance(listed, str):
+        raise ProblemError(
+            "the organiser has sent no list of tickets: the program there is of another version; "
+            "have it updated, and join again"
+        )
+    _keep(places.tickets / LIST, listed)
     return destination_text(places, listen)
 
 

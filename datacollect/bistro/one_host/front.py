@@ -1,7 +1,8 @@
 """Front of an event on one host: an agent shows the page, and passes what is for other servers.
 
-Uploads, which are large, are the agent's own. What is passed on is small, and read whole: a server
-behind sees short requests over kept connections, and whom they are counted for.
+Uploads, which are large, are the agent's own. Requests that are passed on are small, and read whole
+before: a server behind sees short requests over kept connections, and whom they are counted for.
+Answers that are long come by and by. So all connections together take bounded memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import gzip
 import mimetypes
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.one_host.front_table import front_of
@@ -22,21 +24,25 @@ from datacollect.net.tls import web_context
 from datacollect.transfer.agent.handlers import AgentHandlers, Started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from datacollect.net.http_asking import Answer
+    from datacollect.net.http_asking import Incoming
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.shell.handling import Exchange, Handler
 
-# No request to a service, a witness or a log is longer, nor any answer.
-MOST_REQUEST_BYTES, MOST_ANSWER_BYTES = 2**20, 16 * 2**20
+# No request to a service, a witness or a log is longer.
+MOST_REQUEST_BYTES = 2**20
+# Of all requests that are being read: others come again.
+MOST_HELD_BYTES = 64 * 2**20
+# An answer of so much is read whole: who is slow to take it keeps nobody from the server behind.
+SHORT_BYTES = 64 * 1024
 # Who posts what is so short is done in less, or holds a place for its own sake.
 BODY_S = 60.0
 # What servers read as they read all: behind CONNECT some take the next request for its body.
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 # Whom is asked again by the client, and when.
-AWAY, AGAIN_S = 502, "2"
+AWAY, FULL, AGAIN_S = 502, 503, "2"
 # What belongs to one connection alone, or is said by the agent itself.
 OF_CONNECTION = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "content-length", "date", "server", "upgrade")
@@ -44,6 +50,32 @@ OF_CONNECTION = frozenset(
 TEXT_TYPE = "text/plain; charset=utf-8"
 # What the system may call otherwise, or not know.
 TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8"}
+
+
+class Room:
+    """Memory that requests take together; safe to use from several threads.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of all of them.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        self._lock = threading.Lock()
+        self.left_bytes = n_bytes
+
+    @contextmanager
+    def of(self, n_bytes: int) -> Iterator[bool]:
+        """Yield whether there is room for so much; if so, it is taken within."""
+        with self._lock:
+            is_room = n_bytes <= self.left_bytes
+            self.left_bytes -= n_bytes if is_room else 0
+        try:
+            yield is_room
+        finally:
+            with self._lock:
+                self.left_bytes += n_bytes if is_room else 0
 
 
 class Passing:
@@ -56,13 +88,15 @@ class Passing:
     url : str
         Of the server.
     askers : Askers
+    room : Room
+        For requests.
     """
 
-    def __init__(self, prefix: str, url: str, askers: Askers) -> None:
-        self._prefix, self._url, self._askers = prefix, url, askers
+    def __init__(self, prefix: str, url: str, askers: Askers, room: Room) -> None:
+        self._prefix, self._url, self._askers, self._room = prefix, url, askers, room
 
     def answer(self, exchange: Exchange) -> None:
-        """Answer a request as the server does; 502: it does not.
+        """Answer a request as the server does; 502: it does not, 503: too much is under way.
 
         Raises
         ------
@@ -78,42 +112,49 @@ class Passing:
         if exchange.body_bytes > MOST_REQUEST_BYTES:
             _say(exchange, 413, "the body is longer than any request here needs")
             return
-        body, end_s = bytearray(), time.monotonic() + BODY_S
-        while part := exchange.read():
-            body += part
-            if time.monotonic() > end_s:
-                _say(exchange, 408, "the body did not come in time; send it again")
+        with self._room.of(exchange.body_bytes) as is_room:
+            if not is_room:
+                text = "too much is under way here; try again"
+                _say(exchange, FULL, text, ("Retry-After", AGAIN_S))
                 return
-        try:
-            answer = self._asked(exchange, bytes(body))
-        except TransferError:
-            text = "this part of the event does not answer; try again"
-            _say(exchange, AWAY, text, ("Retry-After", AGAIN_S))
-            return
-        headers = [each for each in answer.headers.items() if each[0] not in OF_CONNECTION]
-        exchange.answer(answer.status, headers, answer.body)
+            body, end_s = bytearray(), time.monotonic() + BODY_S
+            while part := exchange.read():
+                body += part
+                if time.monotonic() > end_s:
+                    _say(exchange, 408, "the body did not come in time; send it again")
+                    return
+            with ExitStack() as reading:
+                try:
+                    answer = self._asked(exchange, bytes(body), reading)
+                    short = None
+                    if answer.n_bytes <= SHORT_BYTES:
+                        short = b"".join(answer.blocks())
+                        reading.close()
+                except TransferError:
+                    text = "this part of the event does not answer; try again"
+                    _say(exchange, AWAY, text, ("Retry-After", AGAIN_S))
+                    return
+                headers = [each for each in answer.headers.items() if each[0] not in OF_CONNECTION]
+                if short is None:
+                    exchange.stream(answer.status, headers, answer.n_bytes, answer.blocks())
+                else:
+                    exchange.answer(answer.status, headers, short)
 
-    def _asked(self, exchange: Exchange, body: bytes) -> Answer:
+    def _asked(self, exchange: Exchange, body: bytes, reading: ExitStack) -> Incoming:
+        """Return the answer of the server, which is read within."""
         headers = {"X-Forwarded-For": exchange.address}
         if "content-type" in exchange.headers:
             headers["Content-Type"] = exchange.headers["content-type"]
         path = exchange.target.removeprefix(self._prefix.rstrip("/"))
-        n_bytes = len(body) if body or exchange.method == "POST" else None
-        with self._askers.of(self._url) as asker:
-            for is_last in (False, True):
-                try:
-                    return asker.ask(
-                        exchange.method,
-                        path,
-                        headers,
-                        [body] if body else [],
-                        n_bytes,
-                        MOST_ANSWER_BYTES,
-                    )
-                except TransferError:
-                    # A kept connection may have just ended; what is posted here may come twice.
-                    if is_last:
-                        raise
+        sent = body if body or exchange.method == "POST" else None
+        asker = reading.enter_context(self._askers.of(self._url))
+        for is_last in (False, True):
+            try:
+                return reading.enter_context(asker.begun(exchange.method, path, headers, sent))
+            except TransferError:
+                # A kept connection may have just ended; what is posted here may come twice.
+                if is_last:
+                    raise
         raise AssertionError("it was asked twice")
 
 
@@ -203,9 +244,9 @@ def page_handlers(folder: Path) -> dict[str, Handler]:
 
 def _start(config: AgentConfig, _log: Callable[[str], None]) -> Started:
     front = front_of(config)
-    askers = Askers(web_context())
+    askers, room = Askers(web_context()), Room(MOST_HELD_BYTES)
     passed = {
-        f"/{name}/": Passing(f"/{name}/", f"http://{host_port_text(*place)}", askers).answer
+        f"/{name}/": Passing(f"/{name}/", f"http://{host_port_text(*place)}", askers, room).answer
         for name, place in front.to.items()
     }
     return Started({**page_handlers(front.page), **passed}, close=askers.close)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-# How long a server may take to say that it is ready, and to end once it is told to.
-READY_WITHIN_S, ENDS_WITHIN_S = 60.0, 20.0
+# How long a server may take to say that it is ready, and to end once it is told to: on a host with
+# much else to do minutes, and one that ends before says so at once.
+READY_WITHIN_S, ENDS_WITHIN_S = 300.0, 20.0
 # When one is started again that has ended by itself; doubled each time, until it runs for a while.
 AGAIN_S, LONGEST_AGAIN_S, WELL_S = 1.0, 60.0, 120.0
 # What is shown of a server that does not start: the end of what it has written.
 LAST_BYTES = 2000
+# Of the log of each; as much is kept beside, of before.
+MOST_LOG_BYTES = 10_000_000
 
 
 class Server:
@@ -105,6 +109,21 @@ class Server:
         said = " ".join(lines[begins[-1] :] if begins else lines[-1:])
         return said.removeprefix("error: ") or "it says nothing"
 
+    def bound_log(self) -> None:
+        """Where its log has become long, keep that beside, in place of what was kept before.
+
+        The server writes on at the end of its file, wherever that is: what comes in between the
+        copy and the cut is lost. The disk is not filled by it, whatever is logged.
+        """
+        with suppress(OSError):
+            if self._log.stat().st_size < MOST_LOG_BYTES:
+                return
+            kept = self._log.with_name(f"{self._log.name}.1")
+            with suppress(OSError):
+                kept.unlink(missing_ok=True)
+                shutil.copyfile(self._log, kept)
+            os.truncate(self._log, 0)
+
     @property
     def code(self) -> int | None:
         """Its exit code; None: it runs."""
@@ -165,8 +184,9 @@ class Watch:
     say: Callable[[str], None]
 
     def look(self) -> None:
-        """Start those again that have ended by themselves, each after a while."""
+        """Start those again that have ended by themselves, each after a while; bound logs."""
         for each in self.servers:
+            each.bound_log()
             if (code := each.code) is not None:
                 pause_s = each.plan_again()
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"

@@ -108,7 +108,7 @@ def write_servers(places: Places, event: Event, chosen: Chosen) -> None:
             f"name = {toml_text(event.witnesses[0].vkey.name)}\n"
             f'key = "witness.key"\nlisten = {toml_text(witness)}\nfolder = "signed"\n'
             f"clock = {toml_text('trusted' if chosen.is_clock_trusted else 'kernel')}\n"
-            f"logs = {toml_text(logs)}\n"
+            f"logs = {toml_text(logs)}\n{behind}"
         ),
         places.service_file: (
             f'format = {toml_text(SERVICE_FORMAT)}\nevent = "event.toml"\nkey = "service.key"\n'

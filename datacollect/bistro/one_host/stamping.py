@@ -15,6 +15,7 @@ from datacollect.bistro.formats.receipt.tokens import (
     token_time,
 )
 from datacollect.errors import DatacollectError, TransferError
+from datacollect.files.durability import sync, synchronise
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 
@@ -108,16 +109,32 @@ def _token(authority: Authority, query: bytes, message: bytes) -> bytes:
 
 
 def _mended(file: Path) -> int:
-    """Take the end of a file away that was not written whole; return the largest size in it."""
-    data = file.read_bytes() if file.exists() else b""
+    """Take the end of a file away that was not written whole; return the largest size in it.
+
+    What is whole stays where it lies: stamps cannot be had again.
+    """
+    if not file.exists():
+        file.touch()
+        synchronise(file.parent)
+    data = file.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
-    if whole != data or not file.exists():
-        file.write_bytes(whole)
+    if whole != data:
+        os.truncate(file, len(whole))
+        synchronise(file)
     return max((each.signed.checkpoint.size for each in read_stamps(whole)), default=0)
 
 
 def _append(file: Path, line: bytes) -> None:
-    with file.open("ab") as out:
-        out.write(line)
-        out.flush()
-        os.fsync(out.fileno())
+    """Append a line durably, whole or not at all: another one would follow its beginning."""
+    fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        end = os.fstat(fd).st_size
+        try:
+            while line:
+                line = line[os.write(fd, line) :]
+            sync(fd)
+        except OSError:
+            os.ftruncate(fd, end)
+            raise
+    finally:
+        os.close(fd)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import secrets
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import (
@@ -22,6 +20,7 @@ from datacollect.bistro.formats.event.tickets import (
 from datacollect.bistro.organiser.extend import extend
 from datacollect.bistro.organiser.roster import COLUMN, file_stem, read_people
 from datacollect.bistro.organiser.sheet import Card, sheet_html
+from datacollect.bistro.organiser.spreadsheets import text_of_cell, write_table
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import (
     document_name,
@@ -41,16 +40,37 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.bistro.formats.event.tickets import Ticket
+    from datacollect.bistro.formats.event.tickets import Admitted, Ticket
     from datacollect.bistro.organiser.extend import Extended
 
-COLUMNS = (COLUMN, "ticket", "token_sha256")
+COLUMNS = (COLUMN, "ticket", "token_sha256", "token")
+# Lists of older versions: names as they are, and no tokens.
+OLDER_COLUMNS = COLUMNS[:3]
 LINK_SUFFIX = ".link"
 LIST = "tickets.csv"
 MODE = 0o600
 # What a forgotten person is called in the list, before the ticket's number.
 FORGOTTEN = "forgotten-"
 _REMEDY = "; move it elsewhere, or name another folder with -o"
+
+
+class Listed(NamedTuple):
+    """A row of the list: whose a ticket is, and what others may know of it.
+
+    Attributes
+    ----------
+    person : str
+    number : str
+    token_sha256 : str
+        The hash by which it is revoked.
+    token : str
+        Who has it alone can hand in nothing; empty where an older version has written the row.
+    """
+
+    person: str
+    number: str
+    token_sha256: str
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,8 +101,9 @@ def write_tickets(
 ) -> TicketFiles:
     """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
 
-    Nothing is overwritten. ``tickets.csv`` tells whose number is which, and the hash by which a
-    ticket is revoked; it keeps whoever stands there already.
+    Nothing is overwritten. ``tickets.csv`` tells whose number is which, the hash by which a
+    ticket is revoked, and its token, by which others know it; it keeps whoever stands there
+    already.
 
     Parameters
     ----------
@@ -117,8 +138,8 @@ def write_tickets(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _not_written(folder, error) from None
-    # As keys, in their order: who was given a second ticket keeps both lines.
-    rows = dict.fromkeys(read_ticket_list(folder / LIST))
+    # By their hashes, in their order: who was given a second ticket keeps both lines.
+    rows = _by_hash(folder / LIST)
     n_new = 0
     cards = []
     try:
@@ -131,14 +152,14 @@ def write_tickets(
             else:
                 ticket, told = read_owned(path, found, _REMEDY)
             n_new += is_new
-            rows[person.name, told.id, told.token_sha256.hex()] = None
+            _add(rows, person.name, ticket, told)
             if page is not None:
                 link = _write_link(folder / f"{person.stem}{LINK_SUFFIX}", page, ticket)
                 cards.append(Card(person.name, person.group, link))
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
         if rows:
-            _write_list(folder / LIST, rows)
+            write_ticket_list(folder / LIST, rows.values())
     if sheet is not None:
         _write_sheet(Path(sheet), found, cards)
     return TicketFiles(
@@ -175,10 +196,10 @@ def replace_ticket(
     require_current(found, document_name(event))
     private = read_private_key(key)
     folder = Path(into)
-    rows = dict.fromkeys(read_ticket_list(folder / LIST))
-    lost = [row[2] for row in rows if row[0] == person]
+    rows = _by_hash(folder / LIST)
+    lost = [row.token_sha256 for row in rows.values() if row.person == person]
     if not lost:
-        known = get_close_matches(person, [row[0] for row in rows], 1)
+        known = get_close_matches(person, [row.person for row in rows.values()], 1)
         hint = f"; did you mean {known[0]!r}?" if known else ""
         raise ProblemError(
             f"{document_name(folder / LIST)}: must name {shown(person)}, whose ticket is lost, and "
@@ -187,12 +208,20 @@ def replace_ticket(
     path = folder / f"{file_stem(person)}{TICKET_SUFFIX}"
     _put_aside(path, lost[-1])
     ticket = _written(path, found, private)
-    told = owned(ticket, found)
-    rows[person, told.id, told.token_sha256.hex()] = None
-    _write_list(folder / LIST, rows)
+    _add(rows, person, ticket, owned(ticket, found))
+    write_ticket_list(folder / LIST, rows.values())
     if page is not None:
         _write_link(path.with_name(f"{file_stem(person)}{LINK_SUFFIX}"), page, ticket)
     return Replaced(str(path), extend(event, key, revoke=lost))
+
+
+def _by_hash(path: Path) -> dict[str, Listed]:
+    return {row.token_sha256: row for row in read_ticket_list(path)}
+
+
+def _add(rows: dict[str, Listed], person: str, ticket: Ticket, told: Admitted) -> None:
+    token_sha256 = told.token_sha256.hex()
+    rows[token_sha256] = Listed(person, told.id, token_sha256, ticket.token)
 
 
 def _put_aside(path: Path, token_sha256: str) -> None:
@@ -236,27 +265,32 @@ def _write_sheet(path: Path, event: Event, cards: Sequence[Card]) -> None:
         write_owned(beside, sheet_html(event, cards).encode(), mode=MODE)
 
 
-def read_ticket_list(path: Path) -> list[tuple[str, ...]]:
-    """Return the rows of the list that is there: person, ticket's number, its token's hash."""
+def read_ticket_list(path: Path) -> list[Listed]:
+    """Return the rows of the list that is there; none where there is no list."""
     if not path.exists():
         return []
     name = document_name(path)
     table = open_table(text_of(read_bytes(path), name), name, COLUMN)
+    if table.header == OLDER_COLUMNS:
+        return [Listed(*row) for _, row in table.rows()]
     if table.header != COLUMNS:
         raise ProblemError(
             f"{name}: must have the columns {', '.join(COLUMNS)} alone, got "
             f"{shown(', '.join(table.header))}; move it elsewhere, since this command writes it "
             "again"
         )
-    return [tuple(row) for _, row in table.rows()]
+    return [Listed(text_of_cell(row[0]), *row[1:]) for _, row in table.rows()]
 
 
-def _write_list(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([COLUMNS, *rows])
-    with written_durably(path) as beside:
-        write_owned(beside, text.getvalue().encode(), mode=MODE)
+def write_ticket_list(path: Path, rows: Iterable[Listed]) -> None:
+    """Write the list anew.
+
+    Raises
+    ------
+    NotWrittenError
+        It cannot be written.
+    """
+    write_table(path, COLUMNS, rows)
 
 
 def _not_written(path: Path, error: OSError) -> NotWrittenError:

@@ -114,7 +114,7 @@ def run_witness(
         store = WitnessStore(config.folder, key)
         closing.callback(store.close)
         witness = WitnessServer(config, store, report)
-        server = WebServer(config.listening, witness.handle)
+        server = WebServer(config.listening, witness.handle, config.behind)
         if config.is_trusted:
             report('clock = "trusted": its operator vouches for its clock')
         elif fault := witness.clock_fault():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -123,12 +124,14 @@ def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path
     assert "is the organiser's own host" in own
 
     # What was refused has used nothing up.
+    began_s = time.monotonic()
     for host, line, role in zip(hosts[3:], lines[3:], ROLES[3:], strict=True):
         host.start("join", line, "--as", role, "--folder", "part", *host.ways)
         assert host.line()["role"] == role
     opened = organiser.line()
     for host in hosts:
         host.line()  # its server is ready
+    _taken_s, _load = time.monotonic() - began_s, os.getloadavg()[0]
     folder = organiser.folder / "essay"
     event = read_event((folder / "event.toml").read_bytes())
     assert (opened["url"], opened["event"]) == (organiser.url, event.id.hex())
@@ -157,5 +160,16 @@ def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path
         time.sleep(0.5)
     assert standing is not None
     assert (standing.collected, standing.lies) == (2, ())
+    # It was given no ticket, and says whose each file is all the same.
+    assert not [*hosts[4].folder.rglob("*.ticket"), *hosts[4].folder.rglob("*.link")]
+    said = subprocess.run(
+        [sys.executable, "-m", "datacollect", "event", "list", "part/destination.toml", "--json"],
+        cwd=hosts[4].folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    people = {each["person"]: each["state"] for each in json.loads(said.stdout)["people"]}
+    assert people == {"ann": "collected", "bob": "collected"}
     for each in (organiser, *hosts):
         each.end()

@@ -9,17 +9,20 @@ import pytest
 from instances.events import event_bytes, key_of
 from instances.ports import free_port
 
+from datacollect.bistro.destination.keys import read_tickets
 from datacollect.bistro.formats.event.fields import EVENT
+from datacollect.bistro.formats.event.tickets import read_ticket
 from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.joining import opening
 from datacollect.bistro.joining.guests import JOIN
 from datacollect.bistro.joining.opening import _whole_draft, begin_event, guests_of, invite
 from datacollect.bistro.one_host.places import Places
 from datacollect.bistro.one_host.quickstart import Request
-from datacollect.bistro.one_host.setting_up import recipient_of
+from datacollect.bistro.one_host.setting_up import event_of, make_tickets, recipient_of
 from datacollect.bistro.one_host.ways import Ways
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.files.toml_tables import toml_of
+from datacollect.net.keys import write_private_key
 
 DEADLINE = "2090-01-31 18:00"
 
@@ -76,6 +79,32 @@ def test_destination_that_was_removed_can_read_nothing(places, tmp_path):
     (places.folder / f"guests/{line.number}.json").unlink()
     recipients = _whole_draft(places, guests_of(places).joined)["recipients"]
     assert recipients == [recipient_of(each) for each in (places.identity, places.offline_identity)]
+
+
+def test_destination_elsewhere_is_told_nothing_by_which_it_hands_in(places, tmp_path):
+    """It knows each person's ticket by its token, as bistros do; keys stay here."""
+    guests = guests_of(places)
+    line = invite(places, guests, 7)
+    own = recipient_of(tmp_path / "other.identity")
+    told = {**half("d.example", "destination"), "collector": key_of("c").public, "recipient": own}
+    join(guests, line, told)
+    places.event.write_bytes(event_bytes())
+    event = event_of(places)
+    places.key("organiser").unlink()
+    write_private_key(places.key("organiser"), key_of("organiser"))
+    make_tickets(places, "https://hand-in.example")
+    guest = next(each for each in guests.joined if each.number == line.number)
+    sent = opening._told(places, event, guests.joined, guest)
+    ticket = read_ticket(places.tickets / "Ann.ticket", event)
+    assert ticket.seed.hex() not in json.dumps(sent)
+    assert ticket.link not in json.dumps(sent)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "tickets.csv").write_text(sent["list"])
+    assert read_tickets(there, event) == read_tickets(places.tickets, event)
+    # Whoever is no destination is told of no ticket at all.
+    others = [each for each in guests.joined if each.number != line.number]
+    assert all(ticket.token not in str(opening._told(places, event, [], one)) for one in others)
 
 
 def test_who_joins_while_the_organiser_compares_is_no_part_of_the_event(places):

@@ -13,12 +13,14 @@ from threading import Thread
 import pytest
 from instances.events import event_bytes
 
-from datacollect.bistro.one_host.front import Page, Passing, page_handlers
+from datacollect.bistro.one_host.front import SHORT_BYTES, Page, Passing, Room, page_handlers
 from datacollect.bistro.page.writing import write_page
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, TransferError
 from datacollect.net.http_asking import Askers
 from datacollect.net.tls import web_context
 from datacollect.transfer.agent.shell.handling import handler_for
+
+ROOM = Room(2**20)
 
 
 class Exchange:
@@ -41,6 +43,10 @@ class Exchange:
 
     def answer(self, status, headers=(), body=b""):
         self.status, self.said, self.body = status, dict(headers), body
+
+    def stream(self, status, headers, n_bytes, blocks):
+        self.answer(status, headers, b"".join(blocks))
+        assert len(self.body) == n_bytes
 
 
 @pytest.fixture
@@ -148,7 +154,7 @@ def test_request_is_passed_on_with_whom_it_is_counted_for_and_the_answer_comes_b
     seen: list = []
     askers = Askers(web_context())
     with server(seen) as url:
-        passing = Passing("/log/", url, askers)
+        passing = Passing("/log/", url, askers, ROOM)
         # Whose address it is nobody can say himself.
         sent = Exchange("POST", "/log/commit?a=1", b"entry", x_forwarded_for="203.0.113.1")
         passing.answer(sent)
@@ -162,8 +168,100 @@ def test_request_is_passed_on_with_whom_it_is_counted_for_and_the_answer_comes_b
         assert long.status == 413
         askers.close()
     away = Exchange("GET", "/log/checkpoint")
-    Passing("/log/", url, Askers(web_context())).answer(away)
+    Passing("/log/", url, Askers(web_context()), ROOM).answer(away)
     assert (away.status, away.said["Retry-After"]) == (502, "2")
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers what it was given, or less than it promises."""
+
+    protocol_version = "HTTP/1.1"
+    body, n_cut = b"", 0
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body[: len(self.body) - self.n_cut])
+        self.close_connection = self.n_cut > 0
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(body: bytes, n_cut: int = 0):
+    handler = type("Handler", (Answering,), {"body": body, "n_cut": n_cut})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
+        thread = Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_address[1]}"
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def test_answer_of_any_length_comes_by_and_by():
+    """As the list of 50 000 tickets does, which a destination elsewhere is sent."""
+    body, n_at_once = os.urandom(20 * 2**20), []
+    with answering(body) as url:
+        passing = Passing("/join/", url, askers := Askers(web_context()), ROOM)
+
+        class Slow(Exchange):
+            def stream(self, status, headers, n_bytes, blocks):
+                parts = [*blocks]
+                n_at_once.extend(map(len, parts))
+                self.answer(status, headers, b"".join(parts))
+
+        for _ in range(2):  # the connection serves the next one, too
+            passing.answer(asked := Slow("GET", "/join/opened"))
+            assert (asked.status, asked.body == body) == (200, True)
+        askers.close()
+    assert max(n_at_once) <= SHORT_BYTES
+
+
+def test_answer_that_is_cut_short_is_none():
+    for n_bytes, ends in ((100, "said"), (2**20, "raised")):
+        with answering(bytes(n_bytes), n_cut=10) as url:
+            passing = Passing("/log/", url, askers := Askers(web_context()), ROOM)
+            asked = Exchange("GET", "/log/checkpoint")
+            if ends == "said":
+                passing.answer(asked)
+                assert asked.status == 502
+            else:  # by then its length was promised: the connection ends
+                with pytest.raises(TransferError):
+                    passing.answer(asked)
+            askers.close()
+
+
+def test_bodies_together_take_no_more_than_there_is_room_for():
+    room, seen = Room(100), []
+    with server(seen) as url:
+        passing = Passing("/log/", url, askers := Askers(web_context()), room)
+
+        class Meanwhile(Exchange):
+            def read(self) -> bytes:
+                # While this one is being read another one comes, and is sent away.
+                if self._body:
+                    other = Exchange("POST", "/log/commit", bytes(41))
+                    passing.answer(other)
+                    assert (other.status, other.said["Retry-After"]) == (503, "2")
+                    passing.answer(last := Exchange("POST", "/log/commit", bytes(40)))
+                    assert last.status == 429
+                return super().read()
+
+        passing.answer(Meanwhile("POST", "/log/commit", bytes(60)))
+        # What went wrong keeps no room either.
+        gone = Exchange("POST", "/log/commit", bytes(100))
+        gone.read = lambda: (_ for _ in ()).throw(TransferError("gone"))
+        with pytest.raises(TransferError):
+            passing.answer(gone)
+        passing.answer(whole := Exchange("POST", "/log/commit", bytes(100)))
+        askers.close()
+    assert whole.status == 429
+    assert [len(body) for _, body, _ in seen] == [40, 60, 100]
+    assert room.left_bytes == 100
 
 
 class Dripping(Exchange):
@@ -180,7 +278,7 @@ def test_who_drips_a_body_or_an_answer_holds_no_place_against_others(page, monke
     seen: list = []
     with server(seen) as url:
         sent = Dripping("POST", "/log/commit", b"entry")
-        Passing("/log/", url, askers := Askers(web_context())).answer(sent)
+        Passing("/log/", url, askers := Askers(web_context()), ROOM).answer(sent)
         askers.close()
     assert not sent.held_meanwhile
     shown = Exchange("GET", "/")
@@ -189,7 +287,7 @@ def test_who_drips_a_body_or_an_answer_holds_no_place_against_others(page, monke
 
     late = Dripping("POST", "/log/commit", b"entry")
     monkeypatch.setattr("datacollect.bistro.one_host.front.BODY_S", -1.0)
-    Passing("/log/", url, Askers(web_context())).answer(late)
+    Passing("/log/", url, Askers(web_context()), ROOM).answer(late)
     assert late.status == 408
 
 
@@ -197,5 +295,5 @@ def test_who_drips_a_body_or_an_answer_holds_no_place_against_others(page, monke
 def test_method_that_servers_may_read_otherwise_is_not_passed_on(method):
     # Behind CONNECT some take all that comes, the next person's request, too, for its body.
     asked = Exchange(method, "/log/checkpoint")
-    Passing("/log/", "http://127.0.0.1:9", Askers(web_context())).answer(asked)
+    Passing("/log/", "http://127.0.0.1:9", Askers(web_context()), ROOM).answer(asked)
     assert (asked.status, asked.said["Allow"]) == (405, "GET, HEAD, POST, OPTIONS")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from conftest import REPOSITORY
 from instances.children import command_of
 from instances.ports import free_port
 
@@ -24,6 +27,7 @@ from datacollect.net.tls import web_context
 
 PEOPLE = ("Ann Lee", "Müller, Jan", "O'Neil", "Zoë", "Li Wei")
 READY_S, COLLECTED_S = 90, 90
+FIRST_PAGE = REPOSITORY / "docs/bistro.md"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux")
 
 
@@ -104,6 +108,56 @@ def quickstart(tmp_path, monkeypatch):
         found.process.communicate()
 
 
+def commands_of_first_page() -> list[list[str]]:
+    """Return the commands that its readers type after the event has begun, as arguments."""
+    blocks = re.findall(r"^```text\n(.*?)^```", FIRST_PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    typed = blocks[1].replace("\\\n", " ")
+    lines = [line[2:] for line in typed.splitlines() if line.startswith("$ datacollect ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def without_network() -> list[str]:
+    """Return what keeps a command from any network, where this machine lets anybody do that."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    try:
+        done = subprocess.run([*alone, "true"], check=False, capture_output=True)
+    except FileNotFoundError:
+        return []
+    return [] if done.returncode else alone
+
+
+def require_first_page_to_work(folder: Path) -> None:
+    """Type what docs/bistro.md says, in an environment of nothing else."""
+    (folder / "essay.txt").write_text("by a reader of the page")
+    environment = {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": "C"}
+    if "PYTHONPATH" in os.environ:
+        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    trusted = {"SSL_CERT_FILE": "try.cert.pem"}
+    typed = commands_of_first_page()
+    assert [each[0] for each in typed] == ["upload", "event", "upload", "verify"]
+    for arguments in typed:
+        is_last = arguments[0] == "verify"
+        alone = without_network() if is_last else []
+        done = subprocess.run(
+            [*alone, sys.executable, "-m", "datacollect", *arguments],
+            cwd=folder / "essay",
+            env=environment | ({} if is_last else trusted),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in ((0, 1) if arguments[0] == "event" else (0,)), done
+    assert "essay.txt" in done.stdout
+    assert "proves nothing against that organiser" in " ".join(done.stdout.split())
+
+
+def test_first_page_fits_two_screens_and_begins_with_the_command():
+    """Of 80 columns and 45 lines each, with what a block of code or a table takes."""
+    lines = FIRST_PAGE.read_text().splitlines()
+    assert sum(-(-max(len(line), 1) // 80) for line in lines) <= 2 * 45
+    assert any("event quickstart" in line for line in lines[:20])
+
+
 @pytest.mark.slow
 def test_five_peoples_files_are_collected_and_proved_whatever_ends_on_the_way(quickstart, capsys):
     """From an empty folder; killed, a server killed, and started again, it goes on."""
@@ -159,6 +213,7 @@ def test_five_peoples_files_are_collected_and_proved_whatever_ends_on_the_way(qu
         assert (verdict.outcome, verdict.collected_s is not None) == ("in time", True)
         assert any("proves nothing against that organiser" in each for each in verdict.reasons)
     capsys.readouterr()
+    require_first_page_to_work(quickstart.folder)
     assert quickstart.end() == 0
     quickstart.wait_for_servers(0)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 import pytest
 from instances.events import key_of
 
+from datacollect.bistro.formats.event.tickets import owned, read_ticket
 from datacollect.bistro.joining.invitation import Invitation
 from datacollect.bistro.joining.joining import Joined, _keep, _require_own_folder, _unit
 from datacollect.bistro.one_host.places import Places
-from datacollect.bistro.one_host.quickstart import Request, held, require_enough
-from datacollect.bistro.one_host.setting_up import keep_people, make_folder, make_keys
+from datacollect.bistro.one_host.quickstart import Request, held, prepared, require_enough
+from datacollect.bistro.one_host.setting_up import event_of, keep_people, make_folder, make_keys
 from datacollect.bistro.one_host.ways import Ways
 from datacollect.bistro.organiser.ticket_files import _write_sheet
+from datacollect.errors import NotWrittenError
 from datacollect.net.keys import read_private_key
 
 
@@ -25,6 +28,7 @@ class Killed(BaseException):
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.bistro.one_host.ways.require_free_port", lambda _: None)
+    monkeypatch.setattr("datacollect.bistro.one_host.quickstart.require_free_port", lambda _: None)
     (tmp_path / "roster.csv").write_text("person\nAnn\nBob\n")
     return Places(tmp_path / "essay")
 
@@ -80,6 +84,40 @@ def test_roster_and_cards_are_whole_or_as_they_were(places, killed, tmp_path):
         killed(lambda: _write_sheet(places.sheet, None, []))
     # Once cards are there, nobody looks whether all have one.
     assert not places.sheet.exists()
+
+
+@pytest.mark.slow
+def test_disk_that_is_full_at_some_step_is_said_and_the_same_call_goes_on(places, tmp_path):
+    ways = Ways("127.0.0.1", "127.0.0.1:9", is_trial=True)
+    roster = str(tmp_path / "roster.csv")
+    asked = Request(str(places.folder), "UTC", deadline="2090-01-31", people=roster, ways=ways)
+    fsync, n_left = os.fsync, 0
+
+    def full(number: int) -> None:
+        nonlocal n_left
+        n_left -= 1
+        if n_left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(number)
+
+    said = []
+    for n_synced in (0, 1, 2, 4, 7, 11, 16, 10**9):
+        n_left = n_synced
+        with pytest.MonkeyPatch.context() as disk:
+            disk.setattr(os, "fsync", full)
+            try:
+                with prepared(asked) as found:
+                    n_left = 10**9
+            except NotWrittenError as error:
+                said.append(str(error))
+    # Each start has gone on from the one before; tickets are for the event that is there.
+    assert len(said) >= 4
+    assert all("No space left on device" in each for each in said)
+    assert all(str(places.folder) in each for each in said)
+    assert found.event.id == event_of(places).id
+    for name in ("Ann", "Bob"):
+        owned(read_ticket(places.tickets / f"{name}.ticket", found.event), found.event)
+    assert places.sheet.read_text().count("<svg") == 2
 
 
 def test_host_that_joins_goes_on_wherever_it_was_killed(places, killed):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -99,6 +102,36 @@ def test_log_is_stamped_once_for_each_size_and_its_times_are_borne_out(authoriti
     found, lies = held_against([stamp], whole(event, shown), event)
     assert (found.n_stamps, found.n_borne_out, found.n_far, found.n_unstamped) == (1, 1, 0, 0)
     assert lies == []
+
+
+def test_full_disk_leaves_no_beginning_of_a_line_and_the_next_minute_goes_on(
+    authorities, tmp_path, monkeypatch
+):
+    event, file, said = event_with(authorities[1]), tmp_path / "stamps.jsonl", []
+    stamping = Stamping(event, file, said.append, Service(head(event, ENTRY, time.time())))
+    write = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if os.fstat(fd).st_ino != file.stat().st_ino:
+            return write(fd, data)
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, "no space left")
+        return write(fd, data[: len(data) // 2])
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", full)
+        stamping.look()
+    assert file.read_bytes() == b""
+    assert "no space left" in said[0]
+    stamping.look()
+    [stamp] = read_stamps(file.read_bytes())
+    # What was cut is taken away where it lies: what is whole is never written again.
+    file.write_bytes(stamp.line * 2 + b'{"')
+    lies_at = file.stat().st_ino
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        Stamping(event, file, said.append, Service())
+    assert (file.read_bytes(), file.stat().st_ino) == (stamp.line * 2, lies_at)
 
 
 def test_witness_that_backdates_and_a_log_that_was_changed_are_found(authorities, tmp_path):

@@ -295,11 +295,7 @@ class Destination:
         return left | wrong
 
     def _log_verdicts(self) -> None:
-        """Have all verdicts logged that witnesses sign in time; others are handed in again."""
-        while verdicts := self.register.to_log(MOST_LOGGED_AT_ONCE):
-            if self.log.record([verdict.data for verdict in verdicts]) is None:
-                break
-            self.register.logged(verdicts)
+        log_verdicts(self.register, self.log)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
         # First: whoever else takes batches into this register may take one before what is next.
@@ -307,6 +303,18 @@ class Destination:
         segments = ranges_of(self.register.held.covered(bistro, now_s))
         said = Covered(self.event.id, bistro, log_size, n_batches, segments, now_s)
         return said.signed(self.event, self.key)
+
+
+def log_verdicts(register: Register, log: Log) -> bool:
+    """Have all verdicts logged that witnesses sign in time; others are handed in again.
+
+    Return whether none is left.
+    """
+    while verdicts := register.to_log(MOST_LOGGED_AT_ONCE):
+        if log.record([verdict.data for verdict in verdicts]) is None:
+            return False
+        register.logged(verdicts)
+    return True
 
 
 def some_of_each(wanted: Mapping[str, Collection[int]], most: int) -> dict[str, list[int]]:

@@ -24,7 +24,7 @@ from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.bistro_asking import BistroAsking
 from datacollect.bistro.destination.run.bringing import Bringing, read_network
-from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.destination.run.destination_round import Destination, log_verdicts
 from datacollect.bistro.destination.run.evidence import files_not_here
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.destination.run.load_telling import LoadTelling
@@ -356,11 +356,22 @@ def run_event(
             times.event = quotas.event = event
             require_key(event, config, document_name(destination_file))
             said.names = _names(event)
-        said(f"{event.cancelled_text}; nothing more is collected, and what lies here stays")
-        with reading(config.register, event.id.hex()) as rows:
-            n_not_here = files_not_here(rows, here, config.folder)
-        with closing(Register(config.register, event, here)) as register:
-            return _stand(given, register, times, loads, log, seen, n_not_here)
+        said(
+            f"{event.cancelled_text}; nothing more is collected, and what lies here stays. What "
+            "was collected is still published, and shown until collect_until: end this before if "
+            "nobody needs its proof any more"
+        )
+        while True:
+            with closing(Register(config.register, event, here)) as register:
+                is_published = log_verdicts(register, log)
+                looked_s = time.monotonic()
+                with reading(config.register, event.id.hex()) as rows:
+                    n_not_here = files_not_here(rows, here, config.folder)
+                taken_s = time.monotonic() - looked_s
+                standing = _stand(given, register, times, loads, log, seen, n_not_here)
+            if once or (is_published and quotas.is_over(int(time.time()))):
+                return standing
+            time.sleep(max(config.every_s, DISK_LOOKS_FOR * taken_s))
 
 
 def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:

@@ -312,13 +312,19 @@ def evidence_of_cancelled(
 
     Parameters and errors are those of `evidence_of`.
     """
-    files = _Files(here, folder, is_read=is_read)
+    files, unlogged = _Files(here, folder, is_read=is_read), _Tally()
     for row in rows:
         if row.word == COLLECTED:
             files.look(row)
+        if row.word and not row.is_logged and (row.word, row.why) != (REFUSED, LATE):
+            unlogged.add(row.entry.hex())
     text = f"the event was cancelled: {standing.cancelled}: nothing more is collected"
     remedy = "what lies here stays"
-    lacks = (*files.lacks(), Lack(CANCELLED, 0, "the organiser", None, text, remedy))
+    lacks = (
+        *files.lacks(),
+        *_judged(unlogged, _Tally()),
+        Lack(CANCELLED, 0, "the organiser", None, text, remedy),
+    )
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, lacks)
 
 

@@ -146,10 +146,11 @@ def _codes(beginnings: np.ndarray, key: bytes) -> np.ndarray:
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import ECB
 
-    cipher = Cipher(AES(key), ECB())
+    # Of this mode each block stands alone, whatever came before.
+    encryptor = Cipher(AES(key), ECB()).encryptor()
 
     def encrypted(blocks: np.ndarray) -> np.ndarray:
-        data = cipher.encryptor().update(np.ascontiguousarray(blocks).tobytes())
+        data = encryptor.update(np.ascontiguousarray(blocks).tobytes())
         return np.frombuffer(data, np.uint8).reshape(-1, _BLOCK_BYTES)
 
     last = np.zeros((len(beginnings), _BLOCK_BYTES), np.uint8)

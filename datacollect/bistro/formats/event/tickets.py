@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
@@ -259,6 +260,21 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     if token_sha256 in event.revoked:
         raise TicketError("the ticket is revoked; ask the organiser for the new one")
     return Admitted(claims["id"].hex(), claims["key"], token_sha256)
+
+
+def key_of_token(token: str) -> str:
+    """Return the public key that a token names, whoever has signed it.
+
+    Raises
+    ------
+    TicketError
+        It is no token of a ticket.
+    """
+    tree = peer_json(unverified_payload(token))
+    key = tree.get("key") if isinstance(tree, dict) else None
+    if not isinstance(key, str):
+        raise TicketError("the ticket is damaged: its token names no key")
+    return key
 
 
 def token_hash(token: str) -> bytes:

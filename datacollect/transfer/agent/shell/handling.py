@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.transfer.rates.throttle import Throttle
 
@@ -57,6 +57,15 @@ class Exchange(Protocol):
         self, status: int, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
     ) -> None:
         """Answer, once; where the body was not read to its end, the session ends."""
+
+    def stream(
+        self,
+        status: int,
+        headers: Sequence[tuple[str, str]],
+        n_bytes: int,
+        blocks: Iterable[bytes],
+    ) -> None:
+        """Answer, once, with a body that comes by and by; where it ends early the session does."""
 
     def hold_place(self, holds: bool) -> None:
         """Say whether the connection's place is held against others where places are short.

@@ -110,7 +110,17 @@ class _Handed:
         self, status: int, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
     ) -> None:
         """Answer, once."""
-        self._session.answer_handed(status, headers, body, last=self._left_bytes > 0)
+        self.stream(status, headers, len(body), (body,))
+
+    def stream(
+        self,
+        status: int,
+        headers: Sequence[tuple[str, str]],
+        n_bytes: int,
+        blocks: Iterable[bytes],
+    ) -> None:
+        """Answer, once, with a body that comes by and by."""
+        self._session.answer_handed(status, headers, n_bytes, blocks, last=self._left_bytes > 0)
 
     def hold_place(self, holds: bool) -> None:
         """Say whether the connection's place is held against others."""
@@ -369,13 +379,20 @@ class TlsSession:
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     def answer_handed(
-        self, status: int, headers: Sequence[tuple[str, str]], body: bytes, *, last: bool
+        self,
+        status: int,
+        headers: Sequence[tuple[str, str]],
+        n_bytes: int,
+        blocks: Iterable[bytes],
+        *,
+        last: bool,
     ) -> None:
-        """Send the answer of a handler."""
+        """Send the answer of a handler; one that is cut short ends the session."""
         ends = [("Connection", "close")] if last else []
-        self._begin(status, len(body), [*headers, *ends])
-        if body and not self._without_body:
-            self._send(body)
+        self._begin(status, n_bytes, [*headers, *ends])
+        if n_bytes and not self._without_body:
+            for block in blocks:
+                self._send(block)
         self._finish(0)
 
     def _receive(self, deadline: Deadline | None, most_bytes: int = STEP_BYTES) -> int:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from instances.events import DEADLINE_S, key_of, ticket_of
 from datacollect.bistro.destination.keys import read_tickets, ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register
-from datacollect.bistro.destination.run import destination_round
+from datacollect.bistro.destination.run import destination_round, event_run
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES, ROW, read_batch, sign_batch
 from datacollect.bistro.formats.custody.segments import batch_name, index_name, segment_name
@@ -33,6 +34,7 @@ from datacollect.bistro.now import Now
 from datacollect.bistro.witness.core import WitnessCore
 from datacollect.errors import ProblemError, StoreError
 from datacollect.files.held_folder import Held
+from datacollect.net.keys import write_private_key
 
 DATA = event_file()
 EVENT = read_event(DATA)
@@ -183,6 +185,51 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     path = bench.folder / "into" / last.entry.hex() / "return.pdf"
     assert path.read_bytes() == last.content
     assert bench.lies == []
+
+
+def ended(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["opened", "not signed", "signed"])
+def test_what_was_collected_is_published_though_the_event_is_cancelled_then(
+    bench, witnesses, monkeypatch, step
+):
+    """Whatever step the round was cut at: the next start, of a cancelled event, publishes it."""
+    one = bench.handed_in(1, ticket=1)
+    bench.bistros["north"].push(one)
+    with monkeypatch.context() as cut:
+        if step == "opened":
+            cut.setattr(destination_round, "log_verdicts", ended)
+        elif step == "signed":
+            cut.setattr(Register, "logged", ended)
+        else:
+            witnesses.away = {0, 1, 2, 3}
+            cut.setattr(VerdictLog.record, "__defaults__", (0.1,))
+        with nullcontext() if step == "not signed" else pytest.raises(KeyboardInterrupt):
+            bench.round()
+    witnesses.away = set()
+    folder = bench.folder / "out"
+    folder.mkdir()
+    (bench.folder / "log").rename(folder / "verdicts")
+    (bench.folder / "into").rename(folder / "files")
+    (bench.folder / "register").rename(folder / "register")
+    for key in ("verdicts", "collector"):
+        write_private_key(bench.folder / f"{key}.key", key_of(key))
+    (bench.folder / "own.identity").write_text(str(FIRST_IDENTITY))
+    (bench.folder / "event.toml").write_bytes(DATA)
+    (bench.folder / "destination.toml").write_text(
+        'format = "datacollect-destination/1"\nkey = "verdicts.key"\ncollector = "collector.key"\n'
+        'identities = ["own.identity"]\ntickets = "tickets"\nfolder = "out"\n'
+    )
+    cancelled = replace(EVENT, cancelled="no room")
+    monkeypatch.setattr(event_run, "_amended", lambda *_: (cancelled, ()))
+    files = (bench.folder / "event.toml", bench.folder / "destination.toml")
+    found = event_run.run_event(*files, lambda *_: None, lambda _: None, once=True)
+    assert (found.cancelled, found.collected, found.n_verdicts) == ("no room", 1, 1)
+    (folder / "verdicts").rename(bench.folder / "log")
+    assert bench.said() == {one.entry: "collected: "}
 
 
 @pytest.mark.slow

@@ -349,7 +349,12 @@ def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys)
             until(lambda: [*folder.glob("files/*/before.txt")], "what was handed in before")
             command = ["event", "cancel", "event.toml", "--key", "organiser.key"]
             assert run([*command, "--why", "the exam is moved"]) == 0
-            assert process.wait(WITHIN_S) == 1
+            until(lambda: getattr(standing(folder), "cancelled", None), "what was cancelled")
+            # Until it is ended people are shown by it that theirs was collected.
+            with Asker(world.event.verdicts_url) as asker:
+                assert asker.get("/checkpoint", 10_000).status in (200, 404)
+            process.terminate()
+            assert process.wait(WITHIN_S) == 0
         capsys.readouterr()
         assert handed_in(person, "after.txt", b"too late") == 1
         told = capsys.readouterr()
