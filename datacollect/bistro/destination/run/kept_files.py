@@ -8,10 +8,11 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.bistro.destination.file_sets import LIST, SetFile, read_set
+from datacollect.bistro.destination.losses import KeptFile
 from datacollect.files.held_folder import not_written
 
 if TYPE_CHECKING:
-    from datacollect.bistro.destination.losses import KeptFile
 
 FILES = "files"
 ABSENT, OTHER_LENGTH, CHANGED = "absent", "other length", "changed"
@@ -28,14 +29,14 @@ class Fault(NamedTuple):
 def fault_of(
     folder: Path, file: str, kept: KeptFile | None, *, is_read: bool = False
 ) -> Fault | None:
-    """Return what is wrong with a file; None: nothing.
+    """Return what is wrong with a file, or with any of several that a list names; None: nothing.
 
     Parameters
     ----------
     folder : Path
         Of the destination.
     file : str
-        Below its ``files``.
+        Below its ``files``; or the list of several that came as one.
     kept : KeptFile or None
         What was written; None: nobody knows.
     is_read : bool
@@ -47,7 +48,48 @@ def fault_of(
         The disk fails.
     """
     # No `Path`, which costs more than to look: lists ask of 100 000 files.
-    path = f"{folder}/{FILES}/{file}"
+    fault = _fault_at(f"{folder}/{FILES}/{file}", folder, kept, is_read=is_read)
+    above, _, name = file.rpartition("/")
+    if fault is not None or name != LIST:
+        return fault
+    files = set_at(folder, file)
+    if not files:
+        return Fault(CHANGED, None)
+    for each in files:
+        of_set = KeptFile(each.file, each.n_bytes, bytes.fromhex(each.sha256))
+        path = f"{folder}/{FILES}/{above}/{each.file}"
+        fault = _fault_at(path, folder, of_set, is_read=is_read)
+        if fault is not None:
+            return fault
+    return None
+
+
+def set_at(folder: Path, file: str | None) -> tuple[SetFile, ...]:
+    """Return the files that a list of a destination names; none where it is none, or damaged.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the destination.
+    file : str or None
+        Below its ``files``.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    if file is None or file.rpartition("/")[2] != LIST:
+        return ()
+    try:
+        return read_set(folder / FILES / file) or ()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise not_written(folder, error) from error
+
+
+def _fault_at(path: str, folder: Path, kept: KeptFile | None, *, is_read: bool) -> Fault | None:
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
