@@ -6,13 +6,11 @@ import hashlib
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from datacollect.bistro.destination.file_sets import LIST, SetFile, read_set
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.files.held_folder import not_written
-
-if TYPE_CHECKING:
 
 FILES = "files"
 ABSENT, OTHER_LENGTH, CHANGED = "absent", "other length", "changed"

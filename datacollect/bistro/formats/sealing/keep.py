@@ -275,7 +275,9 @@ class _Body:
 
 
 def _changed(name: str) -> ProblemError:
-    return ProblemError(f"{name}: changed while it was sealed; hand it in once nobody writes to it")
+    return ProblemError(
+        f"{name}: changed while it was sealed; hand it in once no program writes to it"
+    )
 
 
 def read_keep(path: str | PathLike[str]) -> Kept:
