@@ -12,13 +12,14 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from conftest import chromium
-from instances.events import event_bytes, key_of, proof_of
+from instances.events import event_bytes, key_of, proof_of, ticket_of
 from instances.firefox import firefox
 from instances.handing_pages import CONTEXT, PageWorld, served
 from instances.watched_pages import wait_until
 from instances.web_packages import package_file
 
 from datacollect.bistro.formats.custody.verdicts import Verdict
+from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.marks import own_mark_key
 from datacollect.bistro.formats.event.tickets import Ticket
@@ -236,12 +237,12 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     wait_until(page, "document.querySelector('#now .line').textContent.includes('kept here')")
     assert card(page)["H3"] == "…Not yet: keep this page open"
     save(page)
-    wait_for_hint(page, "was too early")
+    wait_for_hint(page, "saved it too early. Save it again when")
     page.evaluate("() => { globalThis.isCut = false; }")
 
     # In time, and sent; not green before it is collected.
     wait_for(page, "held", "form.pdf")
-    wait_for_hint(page, "saved too early. Save it again now")
+    wait_for_hint(page, "saved it too early. Save it again now")
     assert "form.pdf: Not collected yet: look again later. You were in time" in page.text_content(
         "#said"
     )
@@ -260,13 +261,13 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     shown = ShownContent(proof.opening(world.event.id), [b"form" * 1000])
     found = verify(world.event_file.read_bytes(), receipt, content=shown, amendments=[])
     assert (found.covers, found.is_the_one) == ("the file", True)
-    assert "whoever sees it can test guesses" in card(page)["hint shows"]
+    assert "Anyone who sees the proof can test guesses" in card(page)["hint shows"]
     assert "Save the receipt and the proof" in card(page)["to-do"]
     assert_all_can_use_it(page)
 
     # The same bytes make no second draft.
     hand_in(page, tmp_path / "form.pdf")
-    wait_until(page, "document.querySelector('#now .note').textContent.includes('this very file')")
+    wait_until(page, "document.querySelector('#now .note').textContent.includes('exactly this file')")
     assert_it_is_before_ones_eyes(page)
     assert page.evaluate("document.querySelectorAll('article').length") == 1
 
@@ -275,7 +276,7 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     wait_for(page, "held", "other.pdf")
     assert_it_is_before_ones_eyes(page)
     wait_for(page, "replaced", "form.pdf", "#items")
-    assert "of your files, other.pdf of" in card(page, "#items")["line"]
+    assert "it does not count: other.pdf, handed in" in card(page, "#items")["line"]
     assert "Of the 2 files" in page.text_content("#now article")
     second = read_receipt(save(page)).entry.hex()
     wait_for_hint(page, "The receipt is saved")
@@ -313,13 +314,61 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     wait_for(page, "replaced", "other.pdf")
     page.reload()
     wait_for(page, "replaced", "other.pdf")
-    assert "another of your files has its place" in card(page)["line"]
+    assert "another of your files counts instead" in card(page)["line"]
 
     # After the deadline, by the services' clock, a sentence stands where the form was.
     wait_until(page, "document.getElementById('left').textContent.includes(\"services' clock\")")
     page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3 * 3_600_000; }")
     wait_until(page, "document.getElementById('form-section').hidden")
-    assert "nothing can be handed in here any more" in page.text_content("#over-form")
+    assert page.text_content("#ended-title") == "The deadline has passed."
+    assert "Nothing more can be handed in here" in page.text_content("#ended-said")
+    assert page.evaluate("document.getElementById('ended').closest('[role=status]') !== null")
+    page.close()
+
+
+# What a browser keeps of what services have told before.
+HEARD = """async () => {
+    const [{ name }] = await indexedDB.databases();
+    const opened = await new Promise((resolve) => {
+        const request = indexedDB.open(name);
+        request.onsuccess = () => resolve(request.result);
+    });
+    const change = opened.transaction("said", "readwrite");
+    change.objectStore("said").put(%s, "amendments");
+    await new Promise((resolve) => { change.oncomplete = resolve; });
+    opened.close();
+}"""
+
+
+@pytest.mark.slow
+def test_of_an_event_that_was_cancelled_one_card_says_so(new_page, alone, tmp_path):
+    """Nothing more can be chosen; what waits for services that take nothing more is at its end."""
+    event = read_event(event_bytes())
+    (tmp_path / "form.pdf").write_bytes(b"form")
+    page = opened(new_page, f"{alone}/{ticket_of(event).link}")
+    hand_in(page, tmp_path / "form.pdf")
+    wait_until(page, "document.querySelector('#now .line')?.textContent.includes('kept here')")
+    why = "the exam is moved to March"
+    note = sign_amendment(event, {"cancelled": why}, 1, key_of("organiser"))
+    proof = proof_of(note, event.services[0].log.name, event.deadline_s - 86_400)
+    rows = [{"note": note.decode(), "proofs": [proof.data.decode()]}]
+    page.evaluate(HEARD % json.dumps(rows))
+    page.reload()
+
+    wait_until(page, "document.getElementById('ended')?.hidden === false")
+    assert page.text_content("#ended-title").startswith("This event was cancelled on Apr 1")
+    assert page.text_content("#ended-title").endswith(": nothing more is taken or collected.")
+    assert f"“{why}”" in page.text_content("#ended-said")
+    assert page.evaluate("document.getElementById('form-section').hidden")
+    assert page.text_content("#left") == ""
+    wait_for(page, "cancelled", "form.pdf")
+    assert card(page)["H3"] == "–Event cancelled"
+    assert card(page)["line"] == "The event was cancelled before anything was proved."
+    page.evaluate(f"() => {{ {package_file('axe-core/axe.min.js').read_text()} }}")
+    assert_all_can_use_it(page)
+    for language, said in (("de", "abgesagt: es wird nichts"), ("fr", "a été annulé le")):
+        page.select_option("#language", language)
+        assert said in page.text_content("#ended-title")
     page.close()
 
 

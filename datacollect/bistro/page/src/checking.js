@@ -4,7 +4,7 @@ import { readKeep } from "./keep.js";
 import { readReceipt, verdictOf } from "./receipt.js";
 import { MOST_BYTES, readShown } from "./showing.js";
 
-const TIMES = ["time", "deadline", "collected"];
+const TIMES = ["time", "deadline", "collected", "at"];
 const AGE = "age-encryption.org/v1\n";
 
 // Sentences about what a receipt proves of what is shown: the first one says which file, by when, and

@@ -305,7 +305,11 @@ export class Handing {
     if (this.standing(item).time === undefined) {
       const isProved = await prove(item, () => this.event, save);
       await save(isProved ? item : { ...item, state: "refused" });
-      if (!isProved) return;
+      if (!isProved) {
+        // It may be cancelled.
+        this.learnAmendments();
+        return;
+      }
     }
     while (this.#isToBePushed(item)) {
       const ciphertext = await this.store.ciphertext(item);
@@ -332,7 +336,7 @@ export class Handing {
 
   #isToBePushed(item) {
     const { holder, isLate } = this.standing(item);
-    const isOpen = this.clock.now() < this.event.collectUntil;
+    const isOpen = this.clock.now() < this.event.collectUntil && !this.event.cancelled;
     return this.event.bistros.length > 0 && !holder && !isLate && isOpen;
   }
 

@@ -6,7 +6,7 @@ import { lineOf } from "./lines.js";
 import { receiptFile } from "./receipt.js";
 import { proofText } from "./showing.js";
 
-const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–" };
+const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–", cancelled: "–" };
 const BUTTONS = ["save_receipt", "save_proof", "save_keep", "try_again", "forget"];
 
 export class Items {
@@ -23,7 +23,8 @@ export class Items {
   isAnyUnsafe() {
     return [...this.handing.items.values()].some((item) => {
       const { holder, isLate } = this.handing.standing(item);
-      const isDone = holder || isLate || this.handing.event.bistros.length === 0;
+      const { bistros, cancelled } = this.handing.event;
+      const isDone = holder || isLate || cancelled || bistros.length === 0;
       return item.state === "sealing" || (item.state === "sealed" && !isDone) || this.#isUnsaved(item);
     });
   }
@@ -132,8 +133,8 @@ export class Items {
     set(card.name, item.name);
     set(card.about, say("about", { bytes: texts.bytes(item.bytes), at: texts.instant(item.created / 1000) }));
     set(card.toDo, say(`do_${toDo}`));
-    const isReplaced = state === "replaced";
-    set(card.code, standing.code && !isReplaced ? say("code", { code: standing.code }) : "");
+    const isOver = ["replaced", "cancelled"].includes(state);
+    set(card.code, standing.code && !isOver ? say("code", { code: standing.code }) : "");
     const nOthers = [...this.places.values()].filter((each) => each?.id === item.id).length;
     set(card.counts, nOthers ? say("counts_this", { n: nOthers + 1 }) : "");
     set(card.line, say(key, values));
@@ -148,18 +149,18 @@ export class Items {
       card.troubles.replaceChildren(...rows.map((row) => set(document.createElement("li"), row)));
     }
     // Who did not answer is of no more use once somebody has.
-    card.troubles.hidden = rows.length === 0 || standing.holder || isReplaced;
-    const hint = isSealed && !isReplaced && this.#hint(item, standing);
+    card.troubles.hidden = rows.length === 0 || standing.holder || isOver;
+    const hint = isSealed && !isOver && this.#hint(item, standing);
     set(card.hint, hint ? say(hint) : "");
     set(card.againText, say("same_file"));
-    card.again.hidden = item.state !== "lost";
+    card.again.hidden = item.state !== "lost" || isOver;
     for (const name of BUTTONS) set(card[name], say(name));
     card.save_receipt.hidden = !isSealed;
     card.save_receipt.className = hint && hint !== "saved" && standing.proves > 0 ? "first" : "";
     card.save_proof.hidden = !hasProof;
     set(card.shows, hasProof ? say("proof_shows") : "");
     card.save_keep.hidden = !isSealed || Boolean(item.anew) || item.state === "lost";
-    card.try_again.hidden = item.state !== "refused";
+    card.try_again.hidden = item.state !== "refused" || isOver;
     card.forget.hidden = item.state === "sealing";
   }
 

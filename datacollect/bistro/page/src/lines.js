@@ -15,6 +15,8 @@ const STATES = {
   collected: "done",
   replaced: "replaced",
   superseded: "replaced",
+  cancelled: "cancelled",
+  cancelled_early: "cancelled",
 };
 const TO_DO = { sending: "ready", unopened: "lost", replaced: "superseded" };
 
@@ -30,6 +32,7 @@ function keyOf(item, standing, progress, other, event, texts) {
   if (progress?.what === "stopped") return ["stopped", { words: progress.words }];
   if (progress?.what === "room") return ["room"];
   if (item.state === "sealing" || progress?.what === "sealing") return ["sealing"];
+  if (time === undefined && event.cancelled) return ["cancelled_early"];
   if (item.state === "interrupted") return ["interrupted"];
   if (time === undefined) {
     if (item.state === "refused") return ["refused"];
@@ -46,13 +49,14 @@ function keyOf(item, standing, progress, other, event, texts) {
   if (item.verdict?.isByStranger) return ["superseded_by_stranger", values];
   if (item.verdict?.word === "superseded") return ["superseded", values];
   if (item.verdict?.word === "refused" && !item.anew) {
-    if (item.state === "lost") return ["unopened", values];
+    if (item.state === "lost") return [event.cancelled ? "cancelled" : "unopened", values];
     return ["refused_in_the_end", { ...values, why: texts.say(`why_${item.verdict.why.replaceAll(" ", "_")}`) }];
   }
   if (other) {
     return ["replaced", { ...values, other: other.name, at: texts.instant(other.created / 1000) }];
   }
   if (collected !== undefined) return ["collected", { ...values, at: texts.instant(collected) }];
+  if (event.cancelled) return ["cancelled", values];
   if (holder) return [event.verdicts?.url ? "held" : "held_last", values];
   if (item.state === "lost") return ["lost", values];
   if (event.bistros.length === 0) return ["proved_only", values];

@@ -249,9 +249,17 @@ class Page {
     write("hand-in-title", this.texts.say(isFirst ? "hand_in_title" : "hand_in_other"));
   }
 
-  closeForm(isClosed) {
-    byId("form-section").hidden = isClosed;
-    write("over-form", isClosed ? this.texts.say("over_form") : "");
+  // Where nothing more is taken one card says why, in the place of the form.
+  drawEnd(isOver) {
+    const { texts, event: { cancelled } } = this;
+    const values = cancelled && { at: texts.instant(cancelled.at), why: cancelled.why };
+    const keys = cancelled ? ["cancelled_on", "cancelled_why"] : isOver ? ["over", "over_form"] : [];
+    const [title, text] = keys.map((key) => texts.say(key, values));
+    byId("form-section").hidden = Boolean(title);
+    byId("ended").hidden = !title;
+    byId("ended").className = cancelled ? "not_done" : "";
+    write("ended-title", title ?? "");
+    write("ended-said", text ?? "");
   }
 
   drawTime() {
@@ -265,9 +273,10 @@ class Page {
     if (now < event.opens) line = texts.say("opens", { at: texts.instant(event.opens) });
     const isOver = now >= event.deadline;
     if (isOver) line = texts.say("over");
+    if (event.cancelled) line = "";
     write("left", line);
     // The clock of a device that no service has answered may be wrong.
-    this.closeForm(offset === undefined ? now >= event.deadline + DEVICE_S : isOver);
+    this.drawEnd(offset === undefined ? now >= event.deadline + DEVICE_S : isOver);
     const isWrong = Math.abs(offset ?? 0) > CLOCK_S;
     const by = texts.duration(Math.abs(offset ?? 0));
     write("clock", isWrong ? texts.say("clock_wrong", { by }) : "");
