@@ -49,6 +49,8 @@ export function readEvent(bytes) {
     alone: tree.alone ?? false,
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
+    // So many are handed in together; older events take one.
+    mostFiles: tree.limits?.files ?? 1,
     // So many of a ticket may count.
     mostDrafts: tree.limits?.commitments_per_ticket ?? 10,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),
