@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
 PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
 AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros", "verdicts", "cancelled"}
+PROOF = {"format", "entry", "key", "name", "ticket"}
 Verdict = tuple[str, int | None, int | None]
 
 
@@ -130,6 +131,8 @@ def entry_of(receipt: dict[str, Any]) -> bytes:
 
 def content_of(secret: bytes, header: bytes, file: bytes) -> bytes:
     """Return the content's code P."""
+    if header.startswith(b'{"content":"datacollect-content/3",'):
+        return list_of(secret, header, file)["content_p"]
     if not header.startswith(b'{"content":"datacollect-content/2",'):
         said = b"datacollect-content/1\n" + len(header).to_bytes(4, "big") + header + file
         return mac(secret, said)
@@ -141,10 +144,13 @@ def opening_of(secret: bytes, header: bytes) -> tuple[bytes, bytes, bytes]:
     """Return what opens a content, of a header whose parts are committed to apart."""
     told = read_json(header)
     number = bytes.fromhex(told.get("ticket", ""))
-    file_key, name_key, ticket_key = (
-        mac(secret, b"datacollect-content-key/2\n" + what) for what in (b"file", b"name", b"ticket")
-    )
-    return file_key, mac(name_key, told["name"].encode()), mac(ticket_key, number)
+    name = mac(key_of(secret, "name"), told["name"].encode())
+    return key_of(secret, "file"), name, mac(key_of(secret, "ticket"), number)
+
+
+def key_of(secret: bytes, what: str) -> bytes:
+    """Return the key of a part."""
+    return mac(secret, b"datacollect-content-key/2\n" + what.encode())
 
 
 def opened(key: bytes, name: bytes, ticket: bytes, event: bytes, file: bytes) -> bytes:
@@ -152,23 +158,86 @@ def opened(key: bytes, name: bytes, ticket: bytes, event: bytes, file: bytes) ->
     return mac(key, b"datacollect-content/2\n" + event + name + ticket + file)
 
 
+def list_of(secret: bytes, header: bytes, body: bytes) -> dict[str, Any]:
+    """Return what is committed to of several files, or raise `ValueError`."""
+    told, files = read_json(header), files_of(body)
+    must(told.keys() | {"ticket"} == {"content", "event", "files", "ticket"})
+    must(is_number(told["files"], 10_001) and told["files"] == len(files) > 1)
+    names = [name for name, _ in files]
+    folders = {name[:at] for name in names for at in range(len(name)) if name[at] == "/"}
+    must(len({*names}) == len(names) and folders.isdisjoint(names))
+    rows = []
+    for i, (name, file) in enumerate(files):
+        key, code = key_of(secret, f"file {i}"), mac(key_of(secret, f"name {i}"), name.encode())
+        rows.append({"key": key, "name": code, "code": file_code(key, code, file)})
+    ticket = mac(key_of(secret, "ticket"), bytes.fromhex(told.get("ticket", "")))
+    root, paths = tree_of([row["code"] for row in rows])
+    content_p = list_code(bytes.fromhex(told["event"]), ticket, len(rows), root)
+    both = [row | {"path": path} for row, path in zip(rows, paths, strict=True)]
+    return {"ticket": ticket, "files": both, "root": root, "content_p": content_p}
+
+
+def files_of(body: bytes) -> list[tuple[str, bytes]]:
+    """Return names and bytes of all files of a body, or raise `ValueError`."""
+    files, at = [], 0
+    while at < len(body):
+        begin = at + 4 + int.from_bytes(body[at : at + 4], "big")
+        name, end = body[at + 4 : begin].decode(), begin + 8
+        at = end + int.from_bytes(body[begin:end], "big")
+        must(at <= len(body) and end <= len(body) and len(name.encode()) <= 1024)
+        parts = name.split("/")
+        must(len(parts) <= 16 and not re.search(r"[\x00-\x1f\x7f\\]", name))
+        must(all(part not in ("", ".", "..") and len(part.encode()) <= 255 for part in parts))
+        files.append((name, body[end:at]))
+    return files
+
+
+def file_code(key: bytes, name: bytes, file: bytes) -> bytes:
+    """Return the code of one of several files, by its key and its name's code."""
+    return mac(key, b"datacollect-file/3\n" + name + file)
+
+
+def list_code(event: bytes, ticket: bytes, count: int, root: bytes) -> bytes:
+    """Return the code P of several files."""
+    said = event + ticket + count.to_bytes(4, "big") + root
+    return hashlib.sha256(b"datacollect-content/3\n" + said).digest()
+
+
+def tree_of(codes: list[bytes]) -> tuple[bytes, list[list[bytes]]]:
+    """Return the root over some leaves, and the path of each, from below, halving the tree."""
+    if len(codes) == 1:
+        return hashlib.sha256(b"\0" + codes[0]).digest(), [[]]
+    half = 1 << ((len(codes) - 1).bit_length() - 1)
+    (left, lefts), (right, rights) = tree_of(codes[:half]), tree_of(codes[half:])
+    paths = [[*path, right] for path in lefts] + [[*path, left] for path in rights]
+    return hashlib.sha256(b"\1" + left + right).digest(), paths
+
+
 def shows(event_file: bytes, receipt_file: bytes, proof_file: bytes, file: bytes) -> bool:
     """Whether a receipt is of this file, by a proof; raise `ValueError` where one is none."""
     event = event_of(event_file)
     try:
         receipt, proof = receipt_of(read_json(receipt_file), event), read_json(proof_file)
-        must(proof.keys() == {"format", "entry", "key", "name", "ticket"})
-        must(proof["format"] == "datacollect-proof/1")
-        must(
-            all(
-                re.fullmatch("[0-9a-f]{64}", text) for name, text in proof.items() if name[0] != "f"
-            )
-        )
+        is_one = proof.keys() == PROOF
+        must(is_one or proof.keys() == {*PROOF, "index", "count", "path"})
+        must(proof["format"] == f"datacollect-proof/{1 if is_one else 2}")
+        path = proof.get("path", [])
+        must(isinstance(path, list) and len(path) <= 14 and (is_one or path))
+        hashes = [proof[name] for name in ("entry", "key", "name", "ticket")] + path
+        must(all(re.fullmatch("[0-9a-f]{64}", text) for text in hashes))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("it has not the form of the page") from error
     must(proof["entry"] == entry_of(receipt).hex())
-    parts = (bytes.fromhex(proof[name]) for name in ("key", "name", "ticket"))
-    return opened(*parts, bytes.fromhex(event["id"]), file).hex() == receipt["content_p"]
+    key, name, ticket = (bytes.fromhex(proof[each]) for each in ("key", "name", "ticket"))
+    of_event = bytes.fromhex(event["id"])
+    if is_one:
+        return opened(key, name, ticket, of_event, file).hex() == receipt["content_p"]
+    index, count = proof["index"], proof["count"]
+    must(is_number(count, 10_001) and is_number(index, count) and count > 1)
+    leaf = file_code(key, name, file)
+    root = root_of(leaf, index, count, [bytes.fromhex(each) for each in path])
+    said = root and list_code(of_event, ticket, count, root).hex()
+    return said == receipt["content_p"]
 
 
 def mark_of(seed: bytes, other: bytes, event_id: bytes, entry: bytes) -> bytes:

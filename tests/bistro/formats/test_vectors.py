@@ -60,12 +60,18 @@ from datacollect.bistro.formats.log.checkpoints import (
     sign_checkpoint,
     witness_key,
 )
-from datacollect.bistro.formats.log.content import content_digest, header_bytes, opening_of
+from datacollect.bistro.formats.log.content import (
+    content_code,
+    content_digest,
+    header_bytes,
+    opening_of,
+)
 from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.file_list import FilesCode, frame
 from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
-from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
-from datacollect.bistro.formats.receipt.content_proof import proof_of_content
+from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, nodes_of, tree_root
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content, proofs_of_files
 from datacollect.bistro.formats.receipt.receipt import (
     PublishedAmendment,
     Receipt,
@@ -80,8 +86,13 @@ from datacollect.net.keys import PrivateKey, public_key_bytes
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "bistro" / "vectors.json"
 
-# Without it the event is one of those from before there were proofs: its bytes stay as they were.
-EVENT_FILE = event_bytes(**CHANGES).replace(b'content = "datacollect-content/2"\n', b"")
+# Without them the event is one of those from before there were proofs, and several files in a
+# draft: its bytes stay as they were.
+EVENT_FILE = (
+    event_bytes(**CHANGES)
+    .replace(b'content = "datacollect-content/2"\n', b"")
+    .replace(b", files = 10000", b"")
+)
 EVENT = read_event(EVENT_FILE)
 NORTH = EVENT.bistros[0]
 LOG, VERDICTS = EVENT.services[0].log, EVENT.verdicts
@@ -110,6 +121,15 @@ OPENED_P = content_digest(SECRET, OPENED_HEADERS["opened_content"], [CONTENT.enc
 OPENED = marked_by(EVENT, replace(UNMARKED, content=OPENED_P))
 PROOF = proof_of_content(OPENED.entry, Inner(OPENED_HEADERS["opened_content"], SECRET))
 assert PROOF is not None
+# Several files of one draft: a name with a folder, letters of two bytes, a file of 0 bytes.
+FILES = (
+    ("Übung 1.txt", CONTENT),
+    ("empty", ""),
+    ("src/main.py", "print()\n"),
+    ("src/naïve.py", "pass\n"),
+    ("😀.md", "# Done\n"),
+)
+SEVERAL = {"two_files": FILES[:2], "three_files": FILES[:3], "five_files": FILES}
 ENTRY = COMMITMENT.entry
 HAND_IN = TICKET.key.sign(hand_in_statement(EVENT.id, SALT, public_key_bytes(OWNER.public)))
 UPLOAD = "0123456789abcdef" * 2
@@ -139,6 +159,7 @@ def made() -> dict[str, Any]:
         },
         "event": vector(EVENT.id.hex(), file=EVENT_FILE.decode()),
         **handed_in(),
+        **{name: several(files) for name, files in SEVERAL.items()},
         **signed(),
         **in_logs(),
         **of_bistros(),
@@ -200,6 +221,42 @@ def opened_content(header: bytes) -> dict[str, Any]:
         secret=SECRET.hex(),
         header=header.decode(),
         file=CONTENT,
+    )
+
+
+def several(files: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Return the vector of several files: their body, what is committed to, and each one's proof.
+
+    With a ticket, but for the two.
+    """
+    ticket = {} if len(files) == 2 else {"ticket": "1".zfill(32)}
+    told = {"content": "datacollect-content/3", "event": EVENT.id.hex(), "files": len(files)}
+    header = header_bytes(told | ticket)
+    body = b"".join(frame(name, len(text.encode())) + text.encode() for name, text in files)
+    code = content_code(SECRET, header)
+    code.update(body)
+    assert isinstance(code, FilesCode)
+    framed = code.files()
+    codes = [each.code for each in framed]
+    root = tree_root(len(codes), nodes_of([*map(leaf_hash, codes)]))
+    entry = marked_by(EVENT, replace(UNMARKED, content=code.digest())).entry
+    proofs = [*proofs_of_files(entry, Inner(header, SECRET), framed)]
+    return vector(
+        {
+            "body": text64(body),
+            "keys": [each.key.hex() for each in proofs],
+            "names": [each.name.hex() for each in proofs],
+            "codes": [each.hex() for each in codes],
+            "ticket": proofs[0].ticket.hex(),
+            "root": root.hex(),
+            "content_p": code.digest().hex(),
+            "proofs": [each.data.decode() for each in proofs],
+        },
+        event=EVENT.id.hex(),
+        entry=entry.hex(),
+        secret=SECRET.hex(),
+        header=header.decode(),
+        files=[{"name": name, "file": text} for name, text in files],
     )
 
 
@@ -567,6 +624,31 @@ def proof_by_the_page(i: dict[str, Any]) -> dict[str, str]:
     return {"file": json.dumps(told, separators=(",", ":")) + "\n", "content_p": content_p}
 
 
+def several_by_the_page(i: dict[str, Any]) -> dict[str, Any]:
+    body = b""
+    for each in i["files"]:
+        name, file = each["name"].encode(), each["file"].encode()
+        body += len(name).to_bytes(4, "big") + name + len(file).to_bytes(8, "big") + file
+    found = judge.list_of(bytes.fromhex(i["secret"]), i["header"].encode(), body)
+    proofs = []
+    for index, row in enumerate(found["files"]):
+        told = {"format": "datacollect-proof/2", "entry": i["entry"]}
+        told |= {"key": row["key"].hex(), "name": row["name"].hex()}
+        told |= {"ticket": found["ticket"].hex(), "index": index, "count": len(i["files"])}
+        told["path"] = [each.hex() for each in row["path"]]
+        proofs.append(json.dumps(told, separators=(",", ":")) + "\n")
+    return {
+        "body": text64(body),
+        "keys": [each["key"].hex() for each in found["files"]],
+        "names": [each["name"].hex() for each in found["files"]],
+        "codes": [each["code"].hex() for each in found["files"]],
+        "ticket": found["ticket"].hex(),
+        "root": found["root"].hex(),
+        "content_p": found["content_p"].hex(),
+        "proofs": proofs,
+    }
+
+
 def vkey_by_the_page(i: dict[str, Any], kind: int) -> str:
     key = bytes([kind]) + judge.public_key(i["key"])
     key_id = hashlib.sha256(i["name"].encode() + b"\n" + key).hexdigest()[:8]
@@ -586,6 +668,7 @@ BY_THE_PAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "opened_content": opened_by_the_page,
     "opened_content_without_ticket": opened_by_the_page,
     "proof_file": proof_by_the_page,
+    **dict.fromkeys(SEVERAL, several_by_the_page),
     "entry": lambda i: judge.entry_of(i).hex(),
     "entry_without_mark": lambda i: judge.entry_of(i).hex(),
     "mark": lambda i: judge.mark_of(

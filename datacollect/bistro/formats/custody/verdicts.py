@@ -36,7 +36,12 @@ LATE = "is late"
 OTHER_MARK = "lacks the ticket's mark"
 # A log proves it in time, and no bistro had it when nothing was collected any more.
 NEVER_CAME = "never came"
-REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET, LATE, OTHER_MARK, NEVER_CAME)
+# Of several files in one body: what its header says and what follows are no such list.
+OTHER_FILES = "has no valid list of files"
+REASONS = (
+    *(DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET, LATE, OTHER_MARK, NEVER_CAME),
+    OTHER_FILES,
+)
 # Of events of version 1, in the same order: their tickets had a secret and no key.
 SECRET_REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, "lacks the ticket's secret", LATE)
 

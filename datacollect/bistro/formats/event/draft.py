@@ -12,6 +12,7 @@ from datacollect.bistro.formats.event.rules import instant_of
 from datacollect.bistro.formats.event.strength import default_quorum
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.content import CONTENT_FORMATS
+from datacollect.bistro.formats.log.file_list import MOST_FILES
 from datacollect.errors import ProblemError
 from datacollect.files.clock import local_instant, parsed, zone_of
 from datacollect.files.clock_times import CLOCK_TIME, as_text
@@ -73,7 +74,9 @@ def complete(
     given = tree.get("limits", {})
     if isinstance(given, dict):
         defaults = {f.name: f.default for f in LIMITS.fields if f.default is not None}
-        tree["limits"] = defaults | given
+        # Older events take one file each, which is what leaving it out means.
+        files = {"files": MOST_FILES} if tree["content"] != CONTENT_FORMATS[0] else {}
+        tree["limits"] = defaults | files | given
     tree.setdefault("quorum", default_quorum(len(_rows(tree, "witnesses"))))
     for i, row in enumerate(_rows(tree, "services")):
         if "key" in row:

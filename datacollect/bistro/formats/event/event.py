@@ -101,6 +101,8 @@ class Event:
         ``"none"``.
     content : str
         One of ``CONTENT_FORMATS`` of ``formats.log.content``: how files are committed to.
+    most_files : int
+        How many files one draft may have.
     alone : bool
         Whether who keeps the event is its only witness.
     ended_verdicts : tuple of EndedLog
@@ -135,6 +137,7 @@ class Event:
     version: int = 2
     never_came: str = "another"
     content: str = CONTENT_FORMATS[0]
+    most_files: int = 1
     alone: bool = False
     ended_verdicts: tuple[EndedLog, ...] = ()
     cancelled: str | None = None

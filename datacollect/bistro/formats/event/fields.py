@@ -11,6 +11,7 @@ from datacollect.bistro.formats.event.kinds import (
     Url,
 )
 from datacollect.bistro.formats.log.content import CONTENT_FORMATS
+from datacollect.bistro.formats.log.file_list import MOST_FILES
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ClockTime, Flag, ListOf, Text, Whole
@@ -33,6 +34,12 @@ LIMITS = Table(
             Whole(minimum=1, stop=10_001),
             "How many drafts a ticket allows.",
             default=10,
+        ),
+        Field(
+            "files",
+            Whole(minimum=1, stop=MOST_FILES + 1),
+            "How many files one draft may have.",
+            default=1,
         ),
     ),
 )

@@ -91,6 +91,7 @@ def _event(values: dict[str, Any], event_id: bytes) -> Event:
         keep_until_s=instant_of(values["keep_until"], zone, "keep_until"),
         most_bytes=limits["bytes"],
         commitments_per_ticket=limits["commitments_per_ticket"],
+        most_files=limits["files"],
         recipients=tuple(values["recipients"]),
         services=tuple(Service(**row) for row in values["services"]),
         witnesses=tuple(Witness(**row) for row in values["witnesses"]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.certificates import public_keys, read_certificates
 from datacollect.bistro.formats.log.checkpoints import TIME_STOP
+from datacollect.bistro.formats.log.content import CONTENT_FORMATS
 from datacollect.errors import ProblemError
 from datacollect.files.clock import Clock, local_instant, parsed, zone_of
 from datacollect.files.kinds import shown
@@ -69,6 +70,15 @@ def check_event(event: Event) -> None:
     _check_quorum(event)
     _check_keys(event)
     _check_names(event)
+    _check_files(event)
+
+
+def _check_files(event: Event) -> None:
+    if event.most_files > 1 and not event.has_proofs:
+        raise ProblemError(
+            f"limits.files must be 1 where content is {event.content}, got {event.most_files}: "
+            f"several files need {CONTENT_FORMATS[1]}; write content so"
+        )
 
 
 def _check_times(event: Event) -> None:

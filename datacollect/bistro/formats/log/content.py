@@ -12,6 +12,10 @@ with a key of its own, so that an `Opening` shows which file it was and neither 
 Of any other header, as older events have it, the code is
 ``HMAC-SHA-256(secret, "datacollect-content/1\n" + u32 length of the header + header + file)``: who
 shows what opens that shows name and ticket number, too.
+
+A header that names ``datacollect-content/3`` is of several files
+(`datacollect.bistro.formats.log.file_list`), whose body stands where else the file does: a code is
+updated with it, and refuses what is none.
 """
 
 from __future__ import annotations
@@ -20,18 +24,32 @@ import hmac
 import json
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from datacollect.bistro.formats.log.file_list import (
+    FEWEST_FILES,
+    MOST_FILES,
+    FileList,
+    FileListError,
+    FileOpening,
+    FilesCode,
+    name_code,
+)
 from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    Code: TypeAlias = hmac.HMAC | FilesCode
 
 SECRET_BYTES = CODE_BYTES = 32
 EVENT_BYTES, TICKET_BYTES = 32, 16
 # What an event says of its contents, and the header of each.
 CONTENT_FORMATS = ("datacollect-content/1", "datacollect-content/2")
+# The header of several files, in an event that takes as many.
+FILES_FORMAT = "datacollect-content/3"
 CONTENT_LABEL, OPENED_LABEL, KEY_LABEL = (
     b"datacollect-content/1\n",
     b"datacollect-content/2\n",
@@ -39,6 +57,7 @@ CONTENT_LABEL, OPENED_LABEL, KEY_LABEL = (
 )
 # How a header begins whose parts are committed to apart: its keys are in order.
 _OPENED_HEADER = f'{{"content":"{CONTENT_FORMATS[1]}",'.encode()
+_FILES_HEADER = f'{{"content":"{FILES_FORMAT}",'.encode()
 MOST_HEADER_BYTES = 65_536
 
 
@@ -106,8 +125,73 @@ def opening_of(secret: bytes, header: bytes) -> Opening | None:
         event,
         _key(secret, "file"),
         hmac.digest(_key(secret, "name"), name, "sha256"),
-        hmac.digest(_key(secret, "ticket"), number, "sha256"),
+        _number_code(secret, number),
     )
+
+
+class _FilesHeader(NamedTuple):
+    event: bytes
+    count: int
+    number: bytes
+
+
+def n_files(header: bytes) -> int:
+    """Return how many files a header is of, as it says.
+
+    Raises
+    ------
+    FileListError
+        It says that they are several, and not how many, or something beside.
+
+    Examples
+    --------
+    >>> several = {"content": "datacollect-content/3", "event": "00" * 32, "files": 3}
+    >>> n_files(header_bytes(several)), n_files(b"{}")
+    (3, 1)
+    """
+    return _files_header(header).count if header.startswith(_FILES_HEADER) else 1
+
+
+def file_openings(
+    secret: bytes, header: bytes, names: Sequence[str], codes: Sequence[bytes]
+) -> Iterator[FileOpening]:
+    """Yield what opens the commitment to each of several files.
+
+    Parameters
+    ----------
+    secret, header : bytes
+        As for `content_code`.
+    names : sequence of str
+        Of all files, in the order of the body.
+    codes : sequence of bytes
+        Of all files, as `FilesCode.files` returns them.
+    """
+    event, count, number = _files_header(header)
+    key, ticket = partial(_key, secret), _number_code(secret, number)
+    paths = FileList(event, ticket, tuple(codes)).paths()
+    for index, (name, path) in enumerate(zip(names, paths, strict=True)):
+        code = name_code(key, index, name)
+        yield FileOpening(event, key(f"file {index}"), code, ticket, index, count, path)
+
+
+def _files_header(header: bytes) -> _FilesHeader:
+    tree = peer_json(header)
+    if isinstance(tree, dict) and header_bytes(tree) == header:
+        event = hex_bytes(tree.get("event"), EVENT_BYTES)
+        number = hex_bytes(tree["ticket"], TICKET_BYTES) if "ticket" in tree else b""
+        count = tree.get("files")
+        is_all = tree.keys() <= {"content", "event", "files", "ticket"}
+        is_count = type(count) is int and FEWEST_FILES <= count <= MOST_FILES
+        if is_all and event is not None and number is not None and is_count:
+            return _FilesHeader(event, count, number)
+    raise FileListError(
+        f"a header of {FILES_FORMAT} must be JSON as it is sealed, with event, files, from "
+        f"{FEWEST_FILES} to {MOST_FILES}, and perhaps ticket"
+    )
+
+
+def _number_code(secret: bytes, number: bytes) -> bytes:
+    return hmac.digest(_key(secret, "ticket"), number, "sha256")
 
 
 def _key(secret: bytes, what: str) -> bytes:
@@ -142,8 +226,10 @@ def header_bytes(header: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
+def content_code(secret: bytes, header: bytes) -> Code:
     """Begin what an entry says of a content: it is to be updated with the file's bytes.
+
+    Of several files it is updated with their body, and refuses what is none by `FileListError`.
 
     Parameters
     ----------
@@ -162,6 +248,9 @@ def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
     opening = opening_of(secret, header)
     if opening is not None:
         return opening.code()
+    if header.startswith(_FILES_HEADER):
+        event, count, number = _files_header(header)
+        return FilesCode(partial(_key, secret), event, _number_code(secret, number), count)
     said = CONTENT_LABEL + struct.pack(">I", len(header)) + header
     return hmac.new(_secret(secret), said, "sha256")
 
@@ -174,7 +263,7 @@ def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes
     secret, header : bytes
         As for `content_code`.
     file : iterable of bytes
-        The file's content, in pieces of any length.
+        The file's content, or the body of several, in pieces of any length.
     """
     return _digest(content_code(secret, header), file)
 
@@ -185,7 +274,7 @@ def _secret(secret: bytes) -> bytes:
     return secret
 
 
-def _digest(code: hmac.HMAC, file: Iterable[bytes]) -> bytes:
+def _digest(code: Code, file: Iterable[bytes]) -> bytes:
     for piece in file:
         code.update(piece)
     return code.digest()

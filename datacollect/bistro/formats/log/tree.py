@@ -35,6 +35,20 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\1" + left + right).digest()
 
 
+def nodes_of(leaves: Sequence[bytes]) -> Nodes:
+    """Return what reads the tree of some leaves' hashes, all of them in memory.
+
+    >>> one, two = leaf_hash(b"1"), leaf_hash(b"2")
+    >>> tree_root(2, nodes_of([one, two])) == node_hash(one, two)
+    True
+    """
+    levels = [[*leaves]]
+    while len(levels[-1]) > 1:
+        below = levels[-1]
+        levels.append([node_hash(*below[i : i + 2]) for i in range(0, len(below) - 1, 2)])
+    return lambda level, index: levels[level][index]
+
+
 def complete_subtrees(start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Yield the fewest complete subtrees that hold the leaves from `start` to before `stop`.
 
@@ -140,12 +154,17 @@ def is_included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root
     >>> is_included(two, 1, 2, [one], node_hash(one, two))
     True
     """
+    return path_root(leaf, index, size, proof) == root
+
+
+def path_root(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes | None:
+    """Return the root that a leaf's hash and its path make; None: no tree of that size has it."""
     if not 0 <= index < size:
-        return False
+        return None
     at, last, found = index, size - 1, leaf
     for sibling in proof:
         if last == 0:
-            return False
+            return None
         if at & 1 or at == last:
             found = node_hash(sibling, found)
             while not at & 1 and at:
@@ -153,7 +172,7 @@ def is_included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root
         else:
             found = node_hash(found, sibling)
         at, last = at >> 1, last >> 1
-    return last == 0 and found == root
+    return found if last == 0 else None
 
 
 def is_consistent(

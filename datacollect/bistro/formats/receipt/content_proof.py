@@ -1,7 +1,8 @@
 """Proofs of contents, ``NAME.proof``: beside a receipt they show which file it is of.
 
 They are made to be shown, and kept for ever; nothing can be sent with them. Who sees one can test
-guesses of the file, and learns neither its name nor whose it is.
+guesses of the file, and learns neither its name nor whose it is. Of several files that were handed
+in together each has its own, which tells nothing of the others but how many there are.
 """
 
 from __future__ import annotations
@@ -11,33 +12,81 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
-from datacollect.bistro.formats.log.content import Opening, opening_of
+from datacollect.bistro.formats.log.content import Opening, file_openings, opening_of
+from datacollect.bistro.formats.log.file_list import FEWEST_FILES, MOST_FILES, FileOpening
 from datacollect.bistro.formats.log.one_meaning import json_file
+from datacollect.bistro.formats.receipt.receipt import Number
 from datacollect.errors import ProblemError, naming
 from datacollect.files.fields import Document, Field
-from datacollect.files.kinds import Text
+from datacollect.files.kinds import ListOf, Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from datacollect.bistro.formats.log.file_list import FramedFile
     from datacollect.bistro.formats.sealing.sealed import Inner
 
-PROOF_FORMAT = "datacollect-proof/1"
+# The second is of one of several files.
+PROOF_FORMATS = ("datacollect-proof/1", "datacollect-proof/2")
 PROOF_SUFFIX = ".proof"
 MOST_BYTES = 4096
+_MOST_HASHES = (MOST_FILES - 1).bit_length()
 
-PROOF = Document(
-    "the proof",
-    "Shows, beside a receipt, which file that is of. Tells nothing of whose it is.",
-    (
-        Field("format", Text((PROOF_FORMAT,)), "Format and version.", required=True),
-        Field("entry", Hex(), "Of the receipt that it goes with.", required=True),
-        Field(
-            "key", SecretHex(), "Of the content's code: by it guesses can be tested.", required=True
-        ),
-        Field("name", Hex(), "Code of the file's name.", required=True),
-        Field("ticket", Hex(), "Code of the ticket's number.", required=True),
-    ),
-    remedy="`datacollect upload` has written one beside the receipt",
+_FIELDS = (
+    Field("format", Text(PROOF_FORMATS), "Format and version.", required=True),
+    Field("entry", Hex(), "Of the receipt that it goes with.", required=True),
+    Field("key", SecretHex(), "Of the file's code: by it guesses can be tested.", required=True),
+    Field("name", Hex(), "Code of the file's name.", required=True),
+    Field("ticket", Hex(), "Code of the ticket's number.", required=True),
 )
+_AGAIN = "copy it again"
+_OF_SEVERAL = (
+    Field(
+        "index", Number(stop=MOST_FILES, remedy=_AGAIN), "Which file it is, from 0.", required=True
+    ),
+    Field(
+        "count",
+        Number(minimum=FEWEST_FILES, stop=MOST_FILES + 1, remedy=_AGAIN),
+        "How many files were handed in together.",
+        required=True,
+    ),
+    Field(
+        "path",
+        ListOf(Hex(), 1, _MOST_HASHES, f"must be a list of 1 to {_MOST_HASHES} hashes"),
+        "Hashes from the file's code to what stands for all files.",
+        required=True,
+    ),
+)
+_ABOUT = "Shows, beside a receipt, which file that is of. Tells nothing of whose it is."
+_REMEDY = "`datacollect upload` has written one beside the receipt"
+PROOF = Document("the proof", _ABOUT, _FIELDS, remedy=_REMEDY)
+PROOF_OF_SEVERAL = Document("the proof", _ABOUT, (*_FIELDS, *_OF_SEVERAL), remedy=_REMEDY)
+
+
+@dataclass(frozen=True)
+class AmongFiles:
+    """Where a file stands among those that were handed in together.
+
+    Attributes
+    ----------
+    index, count : int
+        Which file it is, from 0, and of how many.
+    path : tuple of bytes
+        From its code to what stands for all of them.
+    """
+
+    index: int
+    count: int
+    path: tuple[bytes, ...]
+
+    @property
+    def text(self) -> str:
+        """Which file of how many, as people count.
+
+        >>> AmongFiles(0, 3, ()).text
+        'file 1 of 3'
+        """
+        return f"file {self.index + 1} of {self.count}"
 
 
 @dataclass(frozen=True)
@@ -49,35 +98,48 @@ class ContentProof:
     entry : bytes
         What stands in the logs.
     key : bytes
-        Of the content's code.
+        Of the file's code.
     name, ticket : bytes
         Codes of the file's name and of the ticket's number.
+    among : AmongFiles or None
+        None: the file was handed in alone.
     """
 
     entry: bytes
     key: bytes = field(repr=False)
     name: bytes
     ticket: bytes
+    among: AmongFiles | None = None
 
     @property
     def data(self) -> bytes:
         """The proof as a file holds it."""
-        tree = {
-            "format": PROOF_FORMAT,
+        tree: dict[str, object] = {
+            "format": PROOF_FORMATS[self.among is not None],
             "entry": self.entry.hex(),
             "key": self.key.hex(),
             "name": self.name.hex(),
             "ticket": self.ticket.hex(),
         }
+        if self.among is not None:
+            tree |= {
+                "index": self.among.index,
+                "count": self.among.count,
+                "path": [each.hex() for each in self.among.path],
+            }
         return (json.dumps(tree, separators=(",", ":")) + "\n").encode()
 
-    def opening(self, event: bytes) -> Opening:
+    def opening(self, event: bytes) -> Opening | FileOpening:
         """Return what it opens of an event, whose id it does not say."""
-        return Opening(event, self.key, self.name, self.ticket)
+        parts = (event, self.key, self.name, self.ticket)
+        among = self.among
+        if among is None:
+            return Opening(*parts)
+        return FileOpening(*parts, among.index, among.count, among.path)
 
 
 def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
-    """Return the proof of what was sealed; None: its name and ticket would be shown with it.
+    """Return the proof of a file that was sealed; None: its name and ticket would be shown with it.
 
     Parameters
     ----------
@@ -92,12 +154,40 @@ def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
     return ContentProof(entry, opening.key, opening.name, opening.ticket)
 
 
+def proofs_of_files(
+    entry: bytes, inner: Inner, files: Sequence[FramedFile]
+) -> Iterator[ContentProof]:
+    """Yield the proof of each of several files.
+
+    Parameters
+    ----------
+    entry : bytes
+        What was committed to.
+    inner : Inner
+        What was sealed beside the files.
+    files : sequence of FramedFile
+        All of them, as sealing has returned them.
+    """
+    names, codes = [each.name for each in files], [each.code for each in files]
+    for found in file_openings(inner.secret, inner.header, names, codes):
+        among = AmongFiles(found.index, found.count, found.path)
+        yield ContentProof(entry, found.key, found.name, found.ticket, among)
+
+
 def read_content_proof(data: bytes, name: str = "the proof") -> ContentProof:
     """Return the proof that the bytes of a file are; raise `ProblemError` where they are none."""
     if len(data) > MOST_BYTES:
         raise ProblemError(f"{name}: must have at most {MOST_BYTES} bytes, got {len(data)}")
     tree = json_file(data, name)
+    is_of_several = isinstance(tree, dict) and tree.get("format") == PROOF_FORMATS[1]
     with naming(name):
-        values = PROOF.read(tree)
-    del values["format"]
-    return ContentProof(**values)
+        values = (PROOF_OF_SEVERAL if is_of_several else PROOF).read(tree)
+        del values["format"]
+        among = None
+        if is_of_several:
+            among = AmongFiles(values.pop("index"), values.pop("count"), tuple(values.pop("path")))
+            if among.index >= among.count:
+                raise ProblemError(
+                    f"index must be below count, {among.count}, got {among.index}; copy it again"
+                )
+    return ContentProof(**values, among=among)

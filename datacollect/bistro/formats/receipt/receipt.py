@@ -59,7 +59,8 @@ class Number(Whole):
         """Return the number."""
         if type(value) is not int:
             rule = "must be a whole number" + (self.of and f" of {self.of}")
-            raise wrong(place, f"{rule}, in digits alone", value, "copy the receipt again")
+            remedy = self.remedy or "copy the receipt again"
+            raise wrong(place, f"{rule}, in digits alone", value, remedy)
         return super().read(value, place)
 
     def schema(self) -> Schema:

@@ -5,6 +5,7 @@ this format opens it. Inside lies::
 
     "datacollect-sealed/2\n" | u32 length | JSON: header, secret, ticket_signature | the file
 
+Several files are one body (`datacollect.bistro.formats.log.file_list`), which stands in its place.
 The header is JSON, too, as a text: its exact bytes count in the proof of the content. Lengths are
 big-endian. Everything is a stream: memory does not grow with the file.
 """
@@ -17,14 +18,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from datacollect.bistro.formats.log.content import MOST_HEADER_BYTES, SECRET_BYTES, content_code
+from datacollect.bistro.formats.log.file_list import FilesCode, FramedFile
 from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
 from datacollect.net.keys import SIGNATURE_BYTES
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
-    import hmac
     from collections.abc import Sequence
+
+    from datacollect.bistro.formats.log.content import Code
 
 MAGIC = b"datacollect-sealed/2\n"
 # Heads that are longer are refused unread.
@@ -71,11 +74,15 @@ class Inner:
 
 
 class Sealed(NamedTuple):
-    """What the ciphertext turned out to be: its bytes, their hash, and the code of the content."""
+    """What the ciphertext turned out to be: its bytes, their hash, and the code of the content.
+
+    Of several files also each one's own.
+    """
 
     n_bytes: int
     sha256: bytes
     content_p: bytes
+    files: tuple[FramedFile, ...] = ()
 
 
 class Opened(NamedTuple):
@@ -92,7 +99,8 @@ def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str])
     Parameters
     ----------
     file, out : binary files
-        What is read to its end, and where the ciphertext is written.
+        What is read to its end, the body of several files where the header is of such; and where
+        the ciphertext is written.
     inner : Inner
     recipients : sequence of str
         ``age1…``, each of whom opens it alone.
@@ -125,7 +133,9 @@ def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str])
         pyrage.encrypt_io(reader, writer, known)
     except (pyrage.EncryptError, OSError, DatacollectError) as error:
         raise reader.error or writer.error or error from None
-    return Sealed(writer.n_bytes, writer.sha256.digest(), reader.code.digest())
+    code = reader.code
+    files = code.files() if isinstance(code, FilesCode) else ()
+    return Sealed(writer.n_bytes, writer.sha256.digest(), code.digest(), files)
 
 
 def open_sealed(ciphertext: Readable, out: Writable, identities: Sequence[str]) -> Opened:
@@ -136,7 +146,7 @@ def open_sealed(ciphertext: Readable, out: Writable, identities: Sequence[str]) 
     IdentityError
         None of the identities opens it.
     ProblemError
-        It is damaged, or holds something else.
+        It is damaged, or holds something else; a `FileListError` where it should be several files.
     OSError
         As reading and writing do.
     """
@@ -226,7 +236,7 @@ class _Stream:
 class _Reader(_Stream):
     """The head, then the file, whose code is computed on the way."""
 
-    def __init__(self, file: Readable, head: bytes, code: hmac.HMAC) -> None:
+    def __init__(self, file: Readable, head: bytes, code: Code) -> None:
         self._file, self._head, self.code = file, head, code
 
     def read(self, n: int = -1) -> bytes:
@@ -235,7 +245,7 @@ class _Reader(_Stream):
             part, self._head = self._head[:n], self._head[n:]
             return part
         data: bytes = self._noting(self._file.read, n)
-        self.code.update(data)
+        self._noting(self.code.update, data)
         return data
 
 
@@ -268,14 +278,15 @@ class _Unpacking(_Stream):
     def __init__(self, out: Writable) -> None:
         self._out, self._head, self._n_bytes = out, bytearray(), 0
         self._inner: Inner | None = None
-        self._code: hmac.HMAC | None = None
+        self._code: Code | None = None
 
     def write(self, data: bytes) -> int:
         rest = self._noting(self._beyond_head, data)
         if rest:
-            self._noting(self._out.write, rest)
             assert self._code is not None
-            self._code.update(rest)
+            # First: what is no list of files is written no further.
+            self._noting(self._code.update, rest)
+            self._noting(self._out.write, rest)
             self._n_bytes += len(rest)
         return len(data)
 

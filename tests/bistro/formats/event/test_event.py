@@ -61,7 +61,7 @@ def test_a_draft_becomes_the_same_bytes_always():
     # As TOML that anybody reads.
     tree = tomllib.loads(event_bytes().decode())
     assert tree["format"] == "datacollect-event/2"
-    assert tree["limits"] == {"commitments_per_ticket": 10}
+    assert tree["limits"] == {"commitments_per_ticket": 10, "files": 10_000}
     assert tree["deadline"].isoformat() == "2027-04-15T23:59:59-04:00"
 
 
