@@ -55,7 +55,7 @@ EVENT_DATA = {
     "tickets, marks": event_bytes(bistros=[BISTRO], verdicts=VERDICTS),
     "open": event_bytes(bistros=[BISTRO], admission="open", verdicts=VERDICTS),
     # As events were before there were proofs.
-    "without proofs": event_bytes(bistros=[BISTRO]).replace(
+    "without proofs": event_bytes(bistros=[BISTRO], limits={"files": 1}).replace(
         b'content = "datacollect-content/2"\n', b""
     ),
 }
@@ -68,12 +68,13 @@ import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText, openedCode, openingOf } from "./commitment.js";
 import { amended, linkedTicketText, readEvent, readTicket } from "./event.js";
+import { filesHeaderText, frame } from "./files.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
 import { readReceipt, receiptFile, verdictOf } from "./receipt.js";
 import { commit } from "./services.js";
-import { proofText, readShown } from "./showing.js";
+import { hasProofs, proofTexts, readShown } from "./showing.js";
 import * as statements from "./statements.js";
 import { metadataText } from "./wish.js";
 
@@ -113,7 +114,7 @@ async function made({ event: data, item, keep, upload }) {
     entry,
     owner: statements.publicOf(item.owner_seed),
     header: headerText(event.id, item.name, item.id, event.content),
-    proof: proofText(item),
+    proof: hasProofs(item) ? proofTexts(item)() : null,
     said: each(said, textOf),
     signed: each(said, (bytes) => hex(statements.sign(item.owner_seed, bytes))),
     commit: sent.pop(),
@@ -136,6 +137,29 @@ async function valued(vectors) {
   const opened = (name) => {
     const { event: _, ...codes } = openingOf(inputs[name].secret, inputs[name].header);
     return { ...codes, content_p: codeOf(inputs[name]) };
+  };
+  // Each proof is read again, as whoever is shown it does, with the receipt and the file.
+  const several = (name) => {
+    const { entry, secret, header, files } = inputs[name];
+    const { event: of, files: n, ticket } = JSON.parse(header);
+    const made = contentCode(secret, header);
+    const body = files.map(({ name: each, file }) => {
+      made.begin(each);
+      made.update(utf8(file));
+      return textOf(frame(each, utf8(file).length)) + file;
+    });
+    const content_p = hex(made.digest());
+    const named = files.map((each, i) => ({ ...each, code: made.codes[i] }));
+    // Of that entry, whatever it was made of.
+    const proofOf = proofTexts({ ...inputs.entry, secret, header, files: named });
+    const proofs = files.map((_, i) => proofOf(i).replace(/"entry":"[^"]*"/, `"entry":"${entry}"`));
+    const opened = files.map(({ file }, i) => {
+      const mine = { ...inputs.entry, mark: inputs.entry.mark };
+      const shown = readShown(utf8(proofOf(i)), mine);
+      return hex(openedCode({ ...shown, event: of }).update(utf8(file)).digest());
+    });
+    const isAgain = filesHeaderText(of, n, ticket) === header && opened.every((each) => each === content_p);
+    return { body: base64.encode(utf8(body.join(""))), codes: made.codes, content_p, proofs, isAgain };
   };
   // Read as whoever is shown a proof reads it: with a receipt of that entry, and no secret.
   const { proof_file: { value: proof, inputs: shown } } = vectors;
@@ -177,7 +201,10 @@ async function valued(vectors) {
     content_code: codeOf(content),
     opened_content: opened("opened_content"),
     opened_content_without_ticket: opened("opened_content_without_ticket"),
-    proof_file: { file: proofText({ ...receipt, ...shown }), content_p: hex(code.digest()) },
+    two_files: several("two_files"),
+    three_files: several("three_files"),
+    five_files: several("five_files"),
+    proof_file: { file: proofTexts({ ...receipt, ...shown })(), content_p: hex(code.digest()) },
     entry: entryOf(inputs.entry),
     entry_of_version_1: entryOf(inputs.entry_of_version_1),
     entry_without_mark: entryOf(inputs.entry_without_mark),
@@ -361,6 +388,10 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
     for name in ("receipt", "late_receipt"):
         value = vectors[name]["value"]
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
+    for name in ("two_files", "three_files", "five_files"):
+        said = found.pop(name)
+        assert said.pop("isAgain")
+        assert said == {each: vectors[name]["value"][each] for each in said}
     assert found == {name: vectors[name]["value"] for name in found}
     assert len(found) == 15
 

@@ -93,7 +93,12 @@ export function openedFileCode({ event, key, name, ticket, index, count, path })
     // Nothing, where no list of that many has such a path.
     return root ? listDigest(event, ticket, count, root) : new Uint8Array();
   };
-  return { update: (bytes) => code.update(bytes), digest };
+  const update = (bytes) => {
+    code.update(bytes);
+    return made;
+  };
+  const made = { update, digest };
+  return made;
 }
 
 // Why a name may not be that of one of several files, by the key of a text; undefined: it may.
