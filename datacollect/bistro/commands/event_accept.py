@@ -19,7 +19,9 @@ def accept(
     person: Annotated[
         str, typer.Argument(metavar="PERSON", help="Whose it is, as tickets.csv names them.")
     ],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What has come; it stays there.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="What has come; it stays there.")
+    ],
     when: Annotated[
         str | None,
         typer.Option(
@@ -33,16 +35,16 @@ def accept(
     people: People = None,
     as_json: Json = False,
 ) -> None:
-    """Take a file that has come by mail or stick, and mark it as such.
+    """Take files that have come by mail or stick, and mark them as such.
 
-    It lies with the collected ones, and `event list` names it as accepted by hand. Nothing is
+    Each lies with the collected ones, and `event list` names it as accepted by hand. Nothing is
     proved of it: receipts, `event status` and `audit` know nothing of it. Run again with the same
-    file it changes nothing.
+    files it changes nothing.
     """
     from dataclasses import asdict
     from pathlib import Path
 
-    from datacollect.bistro.destination.accepting import accept_file
+    from datacollect.bistro.destination.accepting import accept_file, require_file
     from datacollect.bistro.destination.people_list import event_of, named_people
     from datacollect.bistro.destination.run.standing import read_standing
     from datacollect.bistro.http.config import DestinationConfig
@@ -53,12 +55,16 @@ def accept(
     names = named_people(config, destination, tickets, people)
     require_named(person, names, "the tickets' list or the roster")
     came_s = None if when is None else _instant_s(when, event)
-    made, is_new = accept_file(config.folder, person, Path(file), came_s, how)
+    paths = [Path(file) for file in files]
+    for path in paths:  # none is taken where one is not there
+        require_file(path)
+    found = [accept_file(config.folder, person, path, came_s, how) for path in paths]
     if as_json:
-        emit_json({**asdict(made), "new": is_new})
+        emit_json({"files": [{**asdict(made), "new": is_new} for made, is_new in found]})
         return
-    said = "accepted by hand" if is_new else "was accepted before"
-    emit_text(f"{made.name} of {made.person}: {said}, {config.folder / 'files' / made.file}")
+    for made, is_new in found:
+        said = "accepted by hand" if is_new else "was accepted before"
+        emit_text(f"{made.name} of {made.person}: {said}, {config.folder / 'files' / made.file}")
 
 
 def _instant_s(text: str, event: Event) -> int:

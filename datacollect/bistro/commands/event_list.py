@@ -178,5 +178,5 @@ def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
             )
             if draft.bistros and draft.file is None:
                 state += f" (by {', '.join(draft.bistros)})"
-            rows.append((each.person, draft.name, state, in_time_words(draft)))
+            rows.append((each.person, draft.text, state, in_time_words(draft)))
     return rows

@@ -14,10 +14,16 @@ from datacollect.commands.options import Json, require_at_most_one
 if TYPE_CHECKING:
     from datacollect.bistro.person.upload import HandedIn, Uploaded
 
+# Of the files of one draft, so many are named on the screen.
+MOST_SHOWN = 20
+
 
 def upload(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Files to hand in, or a .keep to go on.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Files and folders to hand in as one, or a .keep to go on."
+        ),
     ],
     event: Annotated[
         str, typer.Option("--event", metavar="EVENT", help="The event's file, as published.")
@@ -42,10 +48,11 @@ def upload(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
+    """Hand files in: seal them, have them timestamped, keep a receipt, send them to a bistro.
 
-    Keep NAME.receipt.json and NAME.proof for ever, NAME.keep until it is collected. Run again it
-    goes on, hands nothing in twice, and asks whether it was collected. Exit 0: all in time and
+    Several files are one draft: all of them count, or none. Keep NAME.receipt.json and NAME.proof
+    (of several the folder NAME.proofs) for ever, NAME.keep until it is collected. Run again it goes
+    on, hands nothing in twice, and asks whether it was collected. Exit 0: all in time and
     sent; 1: late, not proved, not sent yet, or another one is to count that did not come; 2:
     refused for what was given; 3: no service answers.
     """
@@ -53,7 +60,7 @@ def upload(
     from datacollect.bistro.person.upload import upload as hand_in
 
     require_at_most_one({"--commit-only": commit_only or None, "--elsewhere": elsewhere or None})
-    with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
+    with ending_on_sigterm(), saying_next(lambda: kept_words(files, event, into)):
         done = hand_in(
             files,
             event,
@@ -71,9 +78,15 @@ def upload(
 
 
 def _show(done: Uploaded) -> None:
+    from datacollect.files.units import format_bytes
+
     said: set[str] = set()
     for each in done.files:
         emit(f"{each.file}: {each.outcome}")
+        for part in each.parts[:MOST_SHOWN]:
+            emit_text(f"{part.name} ({format_bytes(part.bytes)})", 2)
+        if len(each.parts) > MOST_SHOWN:
+            emit_text(f"and {len(each.parts) - MOST_SHOWN} more files: --json has them", 2)
         emit_text(each.times_text, 2)
         emit_text(each.proved, 2)
         for trouble in each.troubles:

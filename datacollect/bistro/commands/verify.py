@@ -56,6 +56,7 @@ def verify(
                 "sentence": sentence,
                 "outcome": verdict.outcome,
                 "covers": verdict.covers,
+                "among": None if verdict.among is None else verdict.among._asdict(),
                 "time_s": verdict.time_s,
                 "time": utc_text(verdict.time_s),
                 "deadline_s": verdict.deadline_s,

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.destination.opening import safe_name
+from datacollect.bistro.destination.file_sets import safe_name
 from datacollect.bistro.destination.run.kept_files import FILES
 from datacollect.bistro.organiser.roster import file_stem
 from datacollect.errors import ProblemError
@@ -161,13 +161,18 @@ def accept_file(
     return made, True
 
 
-def _copied(path: Path, beside: Path) -> tuple[int, str]:
-    """Copy a file; return how long the copy is, and its hash."""
+def require_file(path: Path) -> None:
+    """Raise `ProblemError` where a path is none of a file."""
     if not path.is_file():
         raise ProblemError(
-            f"{document_name(path)}: must be a file that is there; several of one person are "
-            "accepted one by one, or as one archive"
+            f"{document_name(path)}: must be a file that is there; of a folder name the files in "
+            "it, or pack them into one"
         )
+
+
+def _copied(path: Path, beside: Path) -> tuple[int, str]:
+    """Copy a file; return how long the copy is, and its hash."""
+    require_file(path)
     digest, n_bytes = hashlib.sha256(), 0
     with naming_unread(path):
         source = path.open("rb", buffering=0)

@@ -23,6 +23,7 @@ from datacollect.bistro.destination.accepting import (
     read_accepted,
     write_accepted,
 )
+from datacollect.bistro.destination.file_sets import remove_left
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.register_reading import reading
@@ -321,7 +322,7 @@ def _left_over(plan: Plan, config: DestinationConfig, tickets: Path, __: Event) 
         (tickets, f".{stem}*.tmp"),
     ):
         for path in sorted(place.glob(pattern)):
-            path.unlink(missing_ok=True)
+            remove_left(path)
 
 
 # The list comes last: by it an interrupted call, whose journal was lost, can be begun again.

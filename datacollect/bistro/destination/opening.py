@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-import unicodedata
+import shutil
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from datacollect.bistro.destination.file_sets import (
+    LIST,
+    name_folder,
+    remove_left,
+    safe_name,
+    take_apart,
+)
 from datacollect.bistro.destination.holdings import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import (
     DOES_NOT_OPEN,
     OTHER_CONTENT,
+    OTHER_FILES,
     OTHER_MARK,
     OTHER_TICKET,
 )
 from datacollect.bistro.formats.event.statements import hand_in_statement
+from datacollect.bistro.formats.log.content import n_files
+from datacollect.bistro.formats.log.file_list import FileListError
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.errors import (
@@ -51,8 +59,6 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 2**20
 # So many uploads wait for each process.
 _AHEAD = 8
-MOST_NAME_CHARACTERS = 60
-_UNSAFE = re.compile(r"[^\w.@+ -]")
 
 
 class Result(NamedTuple):
@@ -84,6 +90,8 @@ class Opener:
         By the numbers of tickets that were revoked: by when a log had published it.
     marks : MarkKeys or None
         None: entries of the event have no marks.
+    most_files : int
+        How many files one draft may have.
     """
 
     identities: tuple[str, ...]
@@ -92,6 +100,7 @@ class Opener:
     into: Path
     revoked_s: Mapping[str, int] = field(default_factory=dict)
     marks: MarkKeys | None = None
+    most_files: int = 1
 
     def prepare(self) -> None:
         """Make the folder; remove what killed processes have left there, which is nobody's to find.
@@ -103,17 +112,17 @@ class Opener:
         try:
             self.into.mkdir(parents=True, exist_ok=True)
             for left in self.into.glob(".*.tmp"):
-                left.unlink(missing_ok=True)
+                remove_left(left)
         except OSError as error:
             raise not_written(self.into, error) from None
 
     def open(self, opening: Opening) -> Result:
-        """Open an upload; its file is on the disk, under its name, when this returns.
+        """Open an upload; its files are on the disk, under their names, when this returns.
 
         Raises
         ------
         NotWrittenError
-            The file cannot be written.
+            A file cannot be written.
         StoreError
             A segment is not there any more.
         """
@@ -121,11 +130,15 @@ class Opener:
         entry = upload.commitment.entry.hex()
         beside = self.into / f".{entry}.{os.getpid()}.tmp"
         try:
-            with beside.open("wb") as out, _Joined(self.segments / upload.bistro, parts) as whole:
+            with beside.open("wb+") as out, _Joined(self.segments / upload.bistro, parts) as whole:
                 written = _Written(out)
                 opened = _unsealed(whole, written, self.identities, upload.sha256)
                 ticket, name = self._checked(opened, opening)
                 out.flush()
+                count = self._n_files(opened)
+                if count > 1:
+                    kept = self._taken_apart(out, count, entry)
+                    return Result(upload, "", ticket, *kept)
                 path = self.into / entry / name
                 path.parent.mkdir(exist_ok=True)
                 name_durably(beside, path, fd=out.fileno(), folders=(path.parent, self.into))
@@ -137,6 +150,23 @@ class Opener:
             beside.unlink(missing_ok=True)
         file = f"{entry}/{name}"
         return Result(upload, "", ticket, file, written.n_bytes, written.digest.digest())
+
+    def _n_files(self, opened: Opened) -> int:
+        count = n_files(opened.inner.header)
+        if count > self.most_files:
+            raise _RefusedError(OTHER_FILES)
+        return count
+
+    def _taken_apart(self, body: BinaryIO, count: int, entry: str) -> tuple[str, int, bytes]:
+        """Write the files of a body; return where the list of them lies, its bytes, its hash."""
+        folder = self.into / f".{entry}.{os.getpid()}.files.tmp"
+        body.seek(0)
+        try:
+            data = take_apart(body, count, folder)
+            name_folder(folder, self.into / entry)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return f"{entry}/{LIST}", len(data), hashlib.sha256(data).digest()
 
     def _checked(self, opened: Opened, opening: Opening) -> tuple[str | None, str]:
         """Return the number of the ticket inside the seal, and a name for the file."""
@@ -201,16 +231,20 @@ class _RefusedError(Exception):
 
 def _unsealed(whole: _Joined, out: Writable, identities: Sequence[str], sha256: bytes) -> Opened:
     """Write what is inside; what the bistro holds is read to its end, whether it opens or not."""
-    opened = None
+    opened, why = None, DOES_NOT_OPEN
     # Who judges the ciphertext before its hash would blame the person for what a bistro has done.
-    with suppress(ProblemError, IdentityError):
+    try:
         opened = open_sealed(whole, out, identities)
+    except FileListError:
+        why = OTHER_FILES
+    except (ProblemError, IdentityError):
+        pass
     while whole.read(_BLOCK_BYTES):
         pass
     if whole.digest.digest() != sha256:
         raise _RefusedError(LOST)
     if opened is None:
-        raise _RefusedError(DOES_NOT_OPEN)
+        raise _RefusedError(why)
     return opened
 
 
@@ -263,18 +297,6 @@ def _header(data: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _RefusedError(OTHER_CONTENT)
     return found
-
-
-def safe_name(name: object) -> str:
-    r"""Return what a file may be called that a person has named so.
-
-    >>> [safe_name(each) for each in ("return 2026.pdf", "../../etc/passwd", "..\\x\n", 7)]
-    ['return 2026.pdf', 'passwd', 'x_', 'file']
-    """
-    if not isinstance(name, str):
-        return "file"
-    last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
-    return _UNSAFE.sub("_", last)[-MOST_NAME_CHARACTERS:].strip(". ") or "file"
 
 
 # Processes ------------------------------------------------------------------------------------

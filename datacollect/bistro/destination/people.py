@@ -10,17 +10,18 @@ import os
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from datacollect.bistro.destination.file_sets import LIST, safe_name
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
-from datacollect.bistro.destination.opening import safe_name
-from datacollect.bistro.destination.run.kept_files import FILES, fault_of
+from datacollect.bistro.destination.run.kept_files import FILES, fault_of, set_at
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
 from datacollect.bistro.formats.event.marks import MarkedEntries
 from datacollect.files.held_folder import not_written
+from datacollect.files.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,9 +51,17 @@ DONE = (HERE, BY_HAND, GONE)
 STATES = (*DONE, NOT_HERE, HELD, PROMISED, REFUSED, TOO_LATE, DROPPED, NOTHING)
 
 
+class DraftFile(NamedTuple):
+    """One of several files of a draft: as its person calls it, where it lies, its bytes."""
+
+    name: str
+    file: str
+    n_bytes: int
+
+
 @dataclass(frozen=True)
 class Draft:
-    """One file of somebody's, and what became of it.
+    """One file of somebody's, or several that came as one, and what became of it.
 
     Attributes
     ----------
@@ -61,7 +70,7 @@ class Draft:
     state : str
         One of `STATES`.
     name : str
-        As the person calls it; empty as long as it is sealed.
+        As the person calls it, or the first of several; empty as long as it is sealed.
     why : str
         Of what is refused; how it has come, of what was accepted by hand.
     time_s : int or None
@@ -71,7 +80,11 @@ class Draft:
     bistros : tuple of str
         Who holds it, of what is not collected.
     file : str or None
-        Below the destination's ``files``.
+        Below the destination's ``files``; of several files the list of them.
+    n_bytes : int or None
+        Of all its files; None: nobody knows.
+    parts : tuple of DraftFile
+        All of several files; one alone is not in it.
     """
 
     entry: bytes
@@ -82,6 +95,24 @@ class Draft:
     late_s: int | None = None
     bistros: tuple[str, ...] = ()
     file: str | None = None
+    n_bytes: int | None = None
+    parts: tuple[DraftFile, ...] = ()
+
+    @property
+    def files(self) -> tuple[DraftFile, ...]:
+        """All files that lie here, or lay, one or several."""
+        if self.parts or self.file is None:
+            return self.parts
+        return (DraftFile(self.name, self.file, self.n_bytes or 0),)
+
+    @property
+    def text(self) -> str:
+        """What people are shown of it, on one line."""
+        size = "" if self.n_bytes is None else f" ({format_bytes(self.n_bytes)})"
+        if len(self.parts) > 1:
+            size = f" ({len(self.parts)} files, {format_bytes(self.n_bytes or 0)})"
+            return f"{self.name} and {len(self.parts) - 1} more{size}"
+        return f"{self.name}{size}" if self.name else ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +146,11 @@ class HandedIn:
                     "late_s": each.late_s,
                     "bistros": list(each.bistros),
                     "file": None if each.file is None else f"{FILES}/{each.file}",
+                    "bytes": each.n_bytes,
+                    "parts": [
+                        {"name": name, "file": f"{FILES}/{file}", "bytes": n_bytes}
+                        for name, file, n_bytes in each.parts
+                    ],
                 }
                 for each in self.drafts
             ],
@@ -204,7 +240,8 @@ def with_accepted(
         kept = KeptFile(each.file, each.n_bytes, bytes.fromhex(each.sha256))
         state = BY_HAND if fault_of(folder, each.file, kept) is None else NOT_HERE
         late_s = each.came_s - latest_s if each.came_s > latest_s else None
-        draft = Draft(b"", state, each.name, each.how, each.came_s, late_s, (), each.file)
+        known = (each.name, each.how, each.came_s, late_s, (), each.file, each.n_bytes)
+        draft = Draft(b"", state, *known)
         drafts = sorted((*one.drafts, draft), key=lambda draft: draft.time_s or 0)
         found[each.person] = replace(one, drafts=tuple(drafts))
     return [*found.values()]
@@ -218,12 +255,12 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
     late_s = None
     if row.time_s is not None and row.time_s > latest_s:
         late_s = row.time_s - latest_s
-    name = "" if row.file is None else row.file.rpartition("/")[2]
-    draft = Draft(row.entry, HELD, name, "", row.time_s, late_s, row.bistros, row.file)
+    kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
+    draft = Draft(row.entry, HELD, "", "", row.time_s, late_s, row.bistros, row.file)
+    draft = _with_files(draft, folder, kept)
     if row.is_forgotten:
         return replace(draft, state=GONE)
     if row.word == COLLECTED:
-        kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
         is_here = row.file is not None and fault_of(folder, row.file, kept) is None
         return replace(draft, state=HERE if is_here else NOT_HERE)
     if row.word == SUPERSEDED:
@@ -233,6 +270,21 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
     if late_s is not None:
         return replace(draft, state=TOO_LATE)
     return draft if row.bistros else replace(draft, state=PROMISED)
+
+
+def _with_files(draft: Draft, folder: Path, kept: KeptFile | None) -> Draft:
+    """Return a draft with what its files are called, and how long they are."""
+    if draft.file is None:
+        return draft
+    above, _, name = draft.file.rpartition("/")
+    if name != LIST:
+        return replace(draft, name=name, n_bytes=None if kept is None else kept.n_bytes)
+    parts = tuple(
+        DraftFile(each.name, f"{above}/{each.file}", each.n_bytes)
+        for each in set_at(folder, draft.file)
+    )
+    first = parts[0].name if parts else name
+    return replace(draft, name=first, n_bytes=sum(each.n_bytes for each in parts), parts=parts)
 
 
 def _marked(
@@ -253,6 +305,8 @@ def _marked(
 def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
     """Make ``INTO/PERSON/NAME`` for each collected file, links to where it lies; return how many.
 
+    Of several files of one draft names may have folders, which are made.
+
     A link that is there and leads elsewhere is made anew; what is no link is left alone, and the
     file gets another name.
 
@@ -272,18 +326,34 @@ def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
     n_made = 0
     try:
         for each in people:
-            taken: set[str] = set()
+            taken: dict[Path, set[str]] = defaultdict(set)
             for draft in each.drafts:
                 if draft.state not in DONE or draft.file is None:
                     continue
                 place = into / each.person
                 place.mkdir(parents=True, exist_ok=True)
-                target = os.path.relpath(folder.absolute() / FILES / draft.file, place.absolute())
-                _link(place, safe_name(draft.name), target, taken)
-                n_made += 1
+                top = _top(place, draft)
+                for part in draft.files:
+                    *above, name = part.name.split("/") if draft.parts else [part.name]
+                    into_part = top.joinpath(*map(safe_name, above))
+                    into_part.mkdir(parents=True, exist_ok=True)
+                    lies = folder.absolute() / FILES / part.file
+                    target = os.path.relpath(lies, into_part.absolute())
+                    _link(into_part, safe_name(name), target, taken[into_part])
+                    n_made += 1
     except OSError as error:
         raise not_written(into, error) from error
     return n_made
+
+
+def _top(place: Path, draft: Draft) -> Path:
+    """Return the folder for a draft's links: of a name that something else has, another one."""
+    tops = {safe_name(each.name.split("/")[0]) for each in draft.parts if "/" in each.name}
+    is_taken = any(
+        (place / top).is_symlink() or ((place / top).exists() and not (place / top).is_dir())
+        for top in tops
+    )
+    return place / draft.entry.hex()[:8] if is_taken else place
 
 
 def _link(place: Path, name: str, target: str, taken: set[str]) -> None:

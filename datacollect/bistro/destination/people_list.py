@@ -34,12 +34,12 @@ from datacollect.files.documents import (
     write_owned,
     written_durably,
 )
-from datacollect.files.units import format_duration
+from datacollect.files.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.bistro.destination.people import Draft
+    from datacollect.bistro.destination.people import Draft, DraftFile
     from datacollect.bistro.destination.run.standing import Standing
     from datacollect.bistro.formats.event.event import Event
 
@@ -50,6 +50,8 @@ COLUMNS = (
     "state",
     "file_name",
     "file",
+    "bytes",
+    "files",
     "time",
     "late_s",
     "bistros",
@@ -266,21 +268,30 @@ def write_csv(found: PeopleList, path: Path) -> None:
         if not each.drafts:
             rows.writerow((*person, each.state, *[""] * (len(COLUMNS) - 4)))
         for draft in each.drafts:
-            rows.writerow(
-                (
-                    *person,
-                    draft.state,
-                    plain_cell(draft.name),
-                    "" if draft.file is None else f"files/{draft.file}",
-                    "" if draft.time_s is None else _utc(draft.time_s),
-                    "" if draft.late_s is None else draft.late_s,
-                    " ".join(draft.bistros),
-                    plain_cell(draft.why),
-                    draft.entry.hex(),
-                )
+            about = (
+                "" if draft.time_s is None else _utc(draft.time_s),
+                "" if draft.late_s is None else draft.late_s,
+                " ".join(draft.bistros),
+                plain_cell(draft.why),
+                draft.entry.hex(),
             )
+            for file in _file_cells(draft):
+                rows.writerow((*person, draft.state, *file, *about))
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=0o600)
+
+
+def _file_cells(draft: Draft) -> list[tuple[Any, ...]]:
+    """Return name, place, bytes and how many came as one, of each file of a draft."""
+    if draft.file is None:
+        return [(plain_cell(draft.name), "", "", "")]
+    if draft.parts:
+        return [
+            (plain_cell(name), f"files/{file}", n_bytes, len(draft.parts))
+            for name, file, n_bytes in draft.parts
+        ]
+    n_bytes = "" if draft.n_bytes is None else draft.n_bytes
+    return [(plain_cell(draft.name), f"files/{draft.file}", n_bytes, 1)]
 
 
 def _utc(time_s: int) -> str:
@@ -317,11 +328,17 @@ def _html(found: PeopleList) -> str:
 
 
 def _cells(draft: Draft, found: PeopleList) -> Sequence[str]:
-    name = escape(draft.name)
-    if draft.file is not None:
-        address = (found.folder / "files" / draft.file).absolute().as_uri()
-        name = f'<a href="{escape(address)}">{name}</a>'
+    name = "<br>".join(_file_link(each, found) for each in draft.files) or escape(draft.name)
+    if len(draft.parts) > 1:
+        name = f"<details><summary>{escape(draft.text)}</summary>{name}</details>"
+    elif draft.n_bytes is not None:
+        name += f" ({format_bytes(draft.n_bytes)})"
     state = escape(f"{draft.state}: {draft.why}" if draft.why else draft.state)
     time = "" if draft.time_s is None else escape(found.clock_text(draft.time_s))
     words = in_time_words(draft)
     return name, state, f"{time}, {words}" if words else time
+
+
+def _file_link(file: DraftFile, found: PeopleList) -> str:
+    address = (found.folder / "files" / file.file).absolute().as_uri()
+    return f'<a href="{escape(address)}">{escape(file.name)}</a>'

@@ -1,4 +1,4 @@
-"""Items that are handed in: a file, its ``.keep``, its proof and its receipt.
+"""Items that are handed in: a file, or several as one, the ``.keep``, the proofs, the receipt.
 
 ``NAME.keep`` is written before anything is committed, then ``NAME.proof``, which is made of it, and
 ``NAME.receipt.json`` after each step. What is there already is gone on with: the entry of a
@@ -14,13 +14,19 @@ import secrets
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.event.file import id_advice
 from datacollect.bistro.formats.event.marks import own_mark_key, with_mark
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.event.tickets import owned
-from datacollect.bistro.formats.log.content import SECRET_BYTES, content_digest, header_bytes
+from datacollect.bistro.formats.log.content import (
+    FILES_FORMAT,
+    SECRET_BYTES,
+    content_digest,
+    file_openings,
+    header_bytes,
+)
 from datacollect.bistro.formats.log.entry import SALT_BYTES, Commitment
 from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
@@ -29,11 +35,15 @@ from datacollect.bistro.formats.sealing.keep import (
     FileVersion,
     Kept,
     KeptSeal,
+    Sealing,
+    Source,
     keep,
+    keep_files,
     read_keep,
 )
 from datacollect.bistro.formats.sealing.sealed import Inner
-from datacollect.bistro.person.showing import save_proof
+from datacollect.bistro.person.showing import save_proof, save_proofs
+from datacollect.bistro.person.sources import joint_name, sources_of
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import document_name, naming_unread, read_bytes, written_durably
 from datacollect.files.units import format_bytes
@@ -54,23 +64,33 @@ BLOCK_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Item:
-    """A file to be handed in, and where its ``.keep`` and its receipt stand.
+    """What is to be handed in, and where its ``.keep`` and its receipt stand.
 
     Attributes
     ----------
     file : Path or None
-        None: only the ``.keep`` is there, and gone on with.
+        None: only the ``.keep`` is there, and gone on with; or there are several files.
     keep, receipt : Path
+    several : tuple of Source
+        All of several files that are handed in together.
     """
 
     file: Path | None
     keep: Path
     receipt: Path
+    several: tuple[Source, ...] = ()
 
     @property
     def name(self) -> str:
         """What messages call it."""
+        if self.several:
+            return f"{document_name(self.joint)} ({len(self.several)} files)"
         return document_name(self.file or self.keep)
+
+    @property
+    def joint(self) -> Path:
+        """What all that is kept is called after."""
+        return self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
 
     @property
     def anew(self) -> Path:
@@ -80,7 +100,12 @@ class Item:
     @property
     def proof(self) -> Path:
         """Where what shows which file it was is to stand."""
-        return self.keep.with_name(self.keep.name.removesuffix(SUFFIX) + PROOF_SUFFIX)
+        return self.joint.with_name(f"{self.joint.name}{PROOF_SUFFIX}")
+
+    @property
+    def proofs(self) -> Path:
+        """Folder of the proofs of several files."""
+        return self.proof.with_name(f"{self.proof.name}s")
 
     @property
     def is_kept(self) -> bool:
@@ -89,15 +114,15 @@ class Item:
 
     @property
     def has_proof(self) -> bool:
-        """Whether something stands where its proof is to stand."""
-        return os.path.lexists(self.proof)
+        """Whether something stands where its proof, or the folder of its proofs, is to stand."""
+        return os.path.lexists(self.proof) or os.path.lexists(self.proofs)
 
     @property
     def damage(self) -> str:
         """What is said where the ciphertext in the ``.keep`` is damaged."""
+        what = "its files" if self.several else document_name(self.source)
         return (
-            f"{document_name(self.keep)}: its ciphertext is damaged; it is sealed again "
-            f"from {document_name(self.source)}"
+            f"{document_name(self.keep)}: its ciphertext is damaged; it is sealed again from {what}"
         )
 
     @property
@@ -108,7 +133,12 @@ class Item:
     @property
     def source(self) -> Path:
         """Where the file itself should be; there is none perhaps where the ``.keep`` was named."""
-        return self.file or self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
+        return self.file or self.joint
+
+    def sources(self, kept: Kept) -> list[Source]:
+        """Return where all of several files should be: as they were named, or beside the seal."""
+        beside = [Source(each.name, self.keep.parent / each.name) for each in kept.files]
+        return [*self.several] or beside
 
     def save(self, receipt: Receipt) -> None:
         """Have the receipt on the disk.
@@ -131,23 +161,39 @@ class Refused:
 
 
 def items_of(
-    files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None
+    files: Sequence[str | PathLike[str]],
+    into: str | PathLike[str] | None,
+    most_files: int = 1,
 ) -> list[Item | Refused]:
-    """Return what is to be handed in, or why it cannot be, for each file.
+    """Return what is to be handed in, or why it cannot be, for each file, or for all together.
+
+    Where an event takes several at once, files and folders that are named together are one item,
+    and each ``.keep`` is one of its own.
 
     Parameters
     ----------
     files : sequence of path-like
         Files, or what is kept of them.
     into : path-like or None
-        The folder of what is kept; None: beside each file.
+        The folder of what is kept; None: beside each file, or the first by name.
+    most_files : int
+        How many files the event takes at once.
 
     Raises
     ------
     ProblemError
-        There are none, or two would be kept under one name.
+        There are none, or two would be kept under one name; of several at once one cannot be taken.
     """
-    found = [_item_or_refused(each, into) for each in files]
+    plain = [Path(each) for each in files if not os.fspath(each).endswith(SUFFIX)]
+    is_one = len(plain) > 1 or (len(plain) == 1 and plain[0].is_dir())
+    if most_files > 1 and is_one and all(map(os.fspath, files)):
+        others = [each for each in files if os.fspath(each).endswith(SUFFIX)]
+        found = [
+            _joint(plain, into, most_files),
+            *(_item_or_refused(each, into) for each in others),
+        ]
+    else:
+        found = [_item_or_refused(each, into) for each in files]
     by_keep: dict[str, Item] = {}
     for item in found:
         if isinstance(item, Refused):
@@ -161,6 +207,26 @@ def items_of(
     if not found:
         raise ProblemError("name a file to hand in")
     return found
+
+
+def _joint(paths: Sequence[Path], into: str | PathLike[str] | None, most_files: int) -> Item:
+    """Return the item of several files."""
+    for path in paths:
+        if not path.is_dir():
+            with naming_unread(path):
+                _require_file(path)
+    several = tuple(sources_of(paths, most_files))
+    name = joint_name(paths)
+    beside = min(paths, key=lambda path: path.name).parent
+    folder = beside if into is None else Path(into)
+    item = Item(
+        several[0].path if len(several) == 1 else None,
+        folder / f"{name}{SUFFIX}",
+        folder / f"{name}{RECEIPT_SUFFIX}",
+        several if len(several) > 1 else (),
+    )
+    _require_short(item)
+    return item
 
 
 def _item_or_refused(
@@ -246,7 +312,10 @@ def kept_item(
     kept = _kept(item, event, event_data, ticket)
     with _alone(item):
         receipt = _receipt(item, commitment_of(kept, event))
-        save_proof(item.proof, kept, receipt.entry)
+        if kept.files:
+            save_proofs(item.proofs, kept, receipt.entry)
+        else:
+            save_proof(item.proof, kept, receipt.entry)
         yield kept, receipt
 
 
@@ -314,40 +383,22 @@ def commitment_of(kept: KeptSeal, event: Event) -> Commitment:
 
 
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
-    assert item.file is not None
-    # Systems have names that are no text, and the header is text.
-    name = os.fsencode(item.file.name).decode(errors="replace")
-    header = {"event": event.id.hex(), "name": name}
-    if event.has_proofs:
-        header["content"] = event.content
-    if event.admission == "tickets":
-        if ticket is None:
-            raise ProblemError(
-                "a ticket is needed to hand in: give its file with --ticket; the organiser of "
-                f"{event.name!r} gives you one"
-            )
-        header["ticket"] = owned(ticket, event).id
-    with naming_unread(item.file):
-        n_bytes = item.file.stat().st_size
+    n_bytes = _n_bytes(item)
     _require_length(n_bytes, item, event)
+    header = header_bytes(_header(item, event, ticket))
     salt, owner = secrets.token_bytes(SALT_BYTES), new_private_key()
     said = hand_in_statement(event.id, salt, public_key_bytes(owner.public))
+    signature = None if ticket is None else ticket.key.sign(said)
+    sealing = Sealing(
+        event=event.id,
+        salt=salt,
+        inner=Inner(header, secrets.token_bytes(SECRET_BYTES), signature),
+        owner=owner,
+        ticket=ticket,
+        recipients=event.recipients,
+    )
     try:
-        with naming_unread(item.file):
-            kept = keep(
-                item.file,
-                item.keep,
-                event=event.id,
-                salt=salt,
-                inner=Inner(
-                    header_bytes(header),
-                    secrets.token_bytes(SECRET_BYTES),
-                    None if ticket is None else ticket.key.sign(said),
-                ),
-                owner=owner,
-                ticket=ticket,
-                recipients=event.recipients,
-            )
+        kept = _sealed_into(item.keep, item.file, item.several, sealing)
     except NotWrittenError as error:
         if " -o" in str(error):
             raise
@@ -361,6 +412,48 @@ def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
         item.keep.unlink(missing_ok=True)
         raise
     return kept
+
+
+def _header(item: Item, event: Event, ticket: Ticket | None) -> dict[str, Any]:
+    """Return what is sealed and committed to beside the files."""
+    header: dict[str, Any] = {"event": event.id.hex()}
+    if item.several:
+        header |= {"content": FILES_FORMAT, "files": len(item.several)}
+    else:
+        assert item.file is not None
+        # Systems have names that are no text, and the header is text.
+        header["name"] = os.fsencode(item.file.name).decode(errors="replace")
+        if event.has_proofs:
+            header["content"] = event.content
+    if event.admission == "tickets":
+        if ticket is None:
+            raise ProblemError(
+                "a ticket is needed to hand in: give its file with --ticket; the organiser of "
+                f"{event.name!r} gives you one"
+            )
+        header["ticket"] = owned(ticket, event).id
+    return header
+
+
+def _sealed_into(
+    target: Path, file: Path | None, several: Sequence[Source], sealing: Sealing
+) -> Kept:
+    """Seal a file, or several."""
+    if several:
+        return keep_files(several, target, sealing)
+    assert file is not None
+    with naming_unread(file):
+        return keep(file, target, **vars(sealing))
+
+
+def _n_bytes(item: Item) -> int:
+    """Return how many bytes all files have."""
+    n_bytes = 0
+    for path in [each.path for each in item.several] or [item.file]:
+        assert path is not None
+        with naming_unread(path):
+            n_bytes += path.stat().st_size
+    return n_bytes
 
 
 def _require_length(n_bytes: int, item: Item, event: Event) -> None:
@@ -386,19 +479,50 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
             f"{name}: was sealed with another ticket; to hand the file in with this one, name "
             "another folder with -o"
         )
+    _require_same_names(item, kept, name)
     if not kept.is_whole:
         _require_source(item, kept)
-    elif item.file is not None and not is_unchanged(item.file, kept):
+        return kept
+    if item.several:
+        changed = changed_of(item.several, kept)
+        what = None if changed is None else f"{document_name(changed.path)}: "
+    else:
+        is_same = item.file is None or is_unchanged(item.file, kept)
+        what = None if is_same else f"{item.name}: "
+    if what is not None:
         raise ProblemError(
-            f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
+            f"{what}was changed since it was sealed as {name}; to go on with what was "
             f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
             "another folder with -o"
         )
     return kept
 
 
+def _require_same_names(item: Item, kept: Kept, name: str) -> None:
+    """Reject files that are not those that a ``.keep`` is of."""
+    if item.keep.name.endswith(SUFFIX) and not item.several and item.file is None:
+        return
+    named, sealed = {each.name for each in item.several}, {each.name for each in kept.files}
+    if named != sealed:
+        first = min(named ^ sealed)
+        why = "was not sealed with the others" if first in named else "is not named with the others"
+        raise ProblemError(
+            f"{name}: is of other files: {first!r} {why}; to go on with what was sealed, name "
+            f"{name} alone; to hand in these files, name another folder with -o"
+        )
+
+
 def _require_source(item: Item, kept: Kept) -> None:
     """Reject a ``.keep`` without its ciphertext whose file is not there to be sealed anew."""
+    if kept.files:
+        lost = changed_of(item.sources(kept), kept)
+        if lost is not None:
+            raise ProblemError(
+                f"{document_name(item.keep)}: its ciphertext is damaged, and "
+                f"{document_name(lost.path)} is not there as it was, to be sealed again; put it "
+                "back"
+            )
+        return
     with naming_unread(item.source):
         is_there = item.source.is_file()
     if not is_there or not is_unchanged(item.source, kept):
@@ -436,17 +560,17 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         found = read_keep(item.anew)
         if found.is_whole and _is_for(found, kept):
             return found, False
-    with naming_unread(item.source):
-        is_there = item.source.is_file()
-    if not is_there:
-        raise ProblemError(
-            f"{document_name(item.source)}: does not exist, and must be sealed again; put it back"
-        )
+    sources = [each.path for each in item.sources(kept)] or [item.source]
+    for source in sources:
+        with naming_unread(source):
+            is_there = source.is_file()
+        if not is_there:
+            raise ProblemError(
+                f"{document_name(source)}: does not exist, and must be sealed again; put it back"
+            )
     with suppress(OSError):  # said below, where it is still there
         item.anew.unlink(missing_ok=True)
-    made = keep(
-        item.source,
-        item.anew,
+    sealing = Sealing(
         event=kept.event,
         salt=kept.salt,
         inner=kept.inner,
@@ -454,12 +578,14 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         ticket=kept.ticket,
         recipients=event.recipients,
     )
+    made = _sealed_into(item.anew, item.source, item.sources(kept), sealing)
     if not _is_for(made, kept):
         with suppress(OSError):  # found out again the next time
             item.anew.unlink()
+        changed = changed_of(item.sources(kept), kept) if kept.files else None
         raise ProblemError(
-            f"{document_name(item.source)}: has changed since it was handed in, and must be sealed "
-            "again as it was; put it back"
+            f"{document_name(item.source if changed is None else changed.path)}: has changed since "
+            "it was handed in, and must be sealed again as it was; put it back"
         )
     return made, True
 
@@ -483,6 +609,28 @@ def is_unchanged(file: Path, kept: Kept) -> bool:
         inner = kept.inner
         found = content_digest(inner.secret, inner.header, pieces_of(file))
         return found == kept.sealed.content_p
+
+
+def changed_of(sources: Sequence[Source], kept: Kept) -> Source | None:
+    """Return the first of several files that is not what was sealed; None: all are.
+
+    One is read only where it looks changed.
+    """
+    by_name = {each.name: each for each in kept.files}
+    codes = [each.code for each in kept.files]
+    openings = file_openings(kept.inner.secret, kept.inner.header, [*by_name], codes)
+    opening_of = dict(zip(by_name, openings, strict=True))
+    for source in sources:
+        of_file, path = by_name[source.name], source.path
+        with naming_unread(path):
+            if not path.is_file():
+                return source
+            with path.open("rb") as opened:
+                if FileVersion.of(opened) == of_file.version:
+                    continue
+        if opening_of[source.name].code(pieces_of(path)) != of_file.code:
+            return source
+    return None
 
 
 def pieces_of(path: str | PathLike[str]) -> Iterator[bytes]:

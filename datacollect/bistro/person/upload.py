@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event, require_current
@@ -23,7 +23,7 @@ from datacollect.bistro.person.delivering import NOT_SENT, Delivery
 from datacollect.bistro.person.driving import Driver
 from datacollect.bistro.person.instants import both_clocks, utc_text
 from datacollect.bistro.person.items import Item, Refused, items_of, kept_item, require_ticket
-from datacollect.bistro.person.showing import what_it_shows
+from datacollect.bistro.person.showing import proof_place, what_it_shows
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.files.units import counted, format_duration
@@ -51,20 +51,28 @@ NOTHING_PROVED = "Nothing is proved yet."
 BAD_INPUT_STATUSES, OVER_STATUS = (400, 403, 413), 410
 
 
+class HandedInFile(NamedTuple):
+    """One of several files that are handed in together: its name there, its bytes, its proof."""
+
+    name: str
+    bytes: int
+    proof: str
+
+
 @dataclass(frozen=True)
 class HandedIn:
-    """What has become of one file.
+    """What has become of one draft: of a file, or of several that are handed in together.
 
     Attributes
     ----------
     file : str
-        As it was named.
+        As it was named; of several what their ``.keep`` is called after.
     keep, receipt : str or None
         What is to be kept; None: the file could not be taken, `troubles` says why. There is a
         receipt once somebody has answered.
     proof : str or None
-        What shows which file it was, to be kept for ever; None where the event is of an older kind,
-        whose ``.keep`` alone shows it.
+        What shows which file it was, to be kept for ever; of several the folder with a proof for
+        each. None where the event is of an older kind, whose ``.keep`` alone shows it.
     entry : str or None
         What stands in the logs: 64 hexadecimal digits.
     outcome : str
@@ -93,6 +101,8 @@ class HandedIn:
         ``"superseded: …"``; None: there is none yet, or it could not be asked for.
     sealed_anew : str or None
         What else is to be kept, where it had to be sealed anew.
+    parts : tuple of HandedInFile
+        All of several files that were handed in together; one alone is not in it.
     """
 
     file: str
@@ -111,6 +121,7 @@ class HandedIn:
     verdict: str | None = None
     sealed_anew: str | None = None
     proof: str | None = None
+    parts: tuple[HandedInFile, ...] = ()
 
     @property
     def is_in_time(self) -> bool:
@@ -151,12 +162,13 @@ class HandedIn:
             "sealed_anew": self.sealed_anew,
             "proved": self.proved,
             "troubles": list(self.troubles),
+            "parts": [each._asdict() for each in self.parts],
         }
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What has become of all files; `amendments` names the file of what was changed, if any."""
+    """What has become of all drafts; `amendments` names the file of what was changed, if any."""
 
     event: str
     files: tuple[HandedIn, ...]
@@ -187,9 +199,12 @@ def upload(
     elsewhere: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Uploaded:
-    """Hand files in: seal them, have them timestamped, keep a receipt of each.
+    """Hand files in: seal them, have them timestamped, keep a receipt.
 
-    Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it, and
+    Files and folders that are named together are one draft, with one receipt: they come and count
+    together, or not at all. Where the event takes one file at a time, each is a draft of its own.
+
+    A draft is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it, and
     ``NAME.proof`` is written, which shows beside the receipt which file it was. Then 32 bytes that
     commit to it are logged, and ``NAME.receipt.json`` grows until it proves a time. Then it is sent
     to one of the event's bistros, where there are any, which signs that it holds it. Started again
@@ -248,7 +263,8 @@ def upload(
         require_ticket(own, event_data, found)
     if into is not None:
         _make_folder(Path(into))
-    items = items_of([files] if isinstance(files, str | PathLike) else files, into)
+    named = [files] if isinstance(files, str | PathLike) else files
+    items = items_of(named, into, found.most_files)
     if any(isinstance(item, Item) and not item.is_kept for item in items):
         report(_until(found))
     folder = _first_taken(items).keep.parent if into is None else into
@@ -317,7 +333,8 @@ def _begun(
         except ProblemError as error:
             return Refused(item.name, error)
         if not had_proof and item.has_proof:
-            report(what_it_shows(item.proof))
+            n_files = len(kept.files) or 1
+            report(what_it_shows(item.proof if n_files == 1 else item.proofs, n_files))
         order = random.sample(range(len(event.services)), len(event.services))
         now_s = time.monotonic()
         core = HandingIn(event, receipt, order, now_s, PATIENCE_S)
@@ -414,11 +431,17 @@ def _handed_in(item: Item, kept: Kept, core: HandingIn, event: Event) -> HandedI
     receipt, time_s = core.receipt, core.time_s
     damage = [] if kept.is_whole else [item.damage]
     outcome, exit_code = _outcome(core, event)
+    has_proof = kept.files or proof_of_content(receipt.entry, kept.inner) is not None
+    place = item.proofs if kept.files else item.proof
     return HandedIn(
-        file=str(item.file or item.keep),
+        file=str(item.file or (item.joint if item.several else item.keep)),
         keep=str(item.keep),
         receipt=str(item.receipt) if receipt != Receipt(receipt.commitment) else None,
-        proof=None if proof_of_content(receipt.entry, kept.inner) is None else str(item.proof),
+        proof=str(place) if has_proof else None,
+        parts=tuple(
+            HandedInFile(each.name, each.version.n_bytes, str(proof_place(place, each.name)))
+            for each in kept.files
+        ),
         entry=receipt.entry.hex(),
         outcome=outcome,
         handed_in_s=min((word.time_s for word in receipt.acknowledgements), default=None),
@@ -465,10 +488,15 @@ def _proved(core: HandingIn, event: Event) -> str:
     return f"Proved {by}: it was ready {when}; {NOT_SENT}."
 
 
-def kept_words(items: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> str:
+def kept_words(
+    items: Sequence[str | PathLike[str]],
+    event: str | PathLike[str],
+    into: str | PathLike[str] | None,
+) -> str:
     """Say after an interruption what is kept, and what to do next."""
     try:
-        found = [each for each in items_of(items, into) if isinstance(each, Item)]
+        most_files = read_event(read_bytes(event), document_name(event)).most_files
+        found = [each for each in items_of(items, into, most_files) if isinstance(each, Item)]
         names = [document_name(item.keep) for item in found if item.keep.exists()]
     except (ProblemError, OSError):
         names = []

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.file_names import MOST_PARTS
 from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX, read_content_proof
 from datacollect.bistro.formats.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.formats.receipt.verify import Content, ShownContent, verify
 from datacollect.bistro.formats.sealing.keep import (
-    MAGIC,
-    OLDER_MAGIC,
     SUFFIX,
     ciphertext_of,
+    is_keep,
     read_kept_seal,
 )
 from datacollect.bistro.person.items import RECEIPT_SUFFIX, commitment_of, pieces_of
+from datacollect.bistro.person.showing import proof_place
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, naming_unread, read_bytes
 
@@ -53,7 +55,8 @@ def verify_receipt(
         What was handed in: the file beside its ``.proof`` or its ``.keep``, or the sealed file.
         Left out: the receipt is of some bytes, nobody knows which.
     proof : path-like, optional
-        The file's ``.proof``; left out: the one that lies beside the file or the receipt.
+        The file's ``.proof``; left out: the one that lies beside the file or the receipt, or, of
+        one of several files, in the folder ``NAME.proofs`` beside the receipt.
     amendments : path-like, optional
         What the organiser has changed, as ``upload`` and ``audit`` save it.
 
@@ -116,13 +119,14 @@ def _what_is(file: Path, given: _Given) -> _Shown:
         raise ProblemError(f"{name}: no such file; check the path")
     if given.proof is not None:
         return _by_proof(file, _proof_at(given.proof, given), given)
-    if _is_keep(file):
+    if is_keep(file):
         named = read_kept_seal(file)
         if not named.is_whole:
             raise ProblemError(f"{name}: its ciphertext is damaged; name the file itself instead")
         return _Shown(sealed=_ciphertext(file, named))
     of_file = f"{file.name}{PROOF_SUFFIX}"
-    beside = _Beside([given.place.with_name(of_file), file.with_name(of_file)], given)
+    places = [given.place.with_name(of_file), file.with_name(of_file), *_among_others(file, given)]
+    beside = _Beside(places, given)
     if beside.proof is not None:
         return _by_proof(file, beside.proof, given)
     if kept := _kept_of(file, given):
@@ -137,6 +141,15 @@ def _what_is(file: Path, given: _Given) -> _Shown:
     if renamed.proof is not None:
         return _by_proof(file, renamed.proof, given)
     raise beside.why_not or renamed.why_not or _untold(name)
+
+
+def _among_others(file: Path, given: _Given) -> Iterator[Path]:
+    """Yield where the proof of one of several files may stand: by what it is called there."""
+    stem = given.place.name.removesuffix(RECEIPT_SUFFIX)
+    folder, parts = given.place.with_name(f"{stem}{PROOF_SUFFIX}s"), file.parts[-MOST_PARTS:]
+    for i in range(len(parts)):
+        if ".." not in parts[i:]:
+            yield proof_place(folder, os.path.join(*parts[i:]))  # noqa: PTH118 - a name
 
 
 def _untold(name: str) -> ProblemError:
@@ -179,12 +192,6 @@ class _Beside:
                 self.why_not = self.why_not or error
             else:
                 return
-
-
-def _is_keep(file: Path) -> bool:
-    with file.open("rb") as opened:
-        opened.seek(max(0, file.stat().st_size - len(MAGIC)))
-        return opened.read() in (MAGIC, OLDER_MAGIC)
 
 
 def _kept_of(file: Path, given: _Given) -> KeptSeal | None:

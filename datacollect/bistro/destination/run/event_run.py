@@ -316,6 +316,7 @@ def run_event(
                         config.folder / FILES,
                         revoked_s,
                         marks,
+                        event.most_files,
                     ),
                     log,
                     Bringing(

@@ -6,12 +6,12 @@ import hashlib
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.bistro.destination.file_sets import LIST, SetFile, read_set
+from datacollect.bistro.destination.losses import KeptFile
 from datacollect.files.held_folder import not_written
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from datacollect.bistro.destination.losses import KeptFile
 
 FILES = "files"
 ABSENT, OTHER_LENGTH, CHANGED = "absent", "other length", "changed"
@@ -28,14 +28,14 @@ class Fault(NamedTuple):
 def fault_of(
     folder: Path, file: str, kept: KeptFile | None, *, is_read: bool = False
 ) -> Fault | None:
-    """Return what is wrong with a file; None: nothing.
+    """Return what is wrong with a file, or with any of several that a list names; None: nothing.
 
     Parameters
     ----------
     folder : Path
         Of the destination.
     file : str
-        Below its ``files``.
+        Below its ``files``; or the list of several that came as one.
     kept : KeptFile or None
         What was written; None: nobody knows.
     is_read : bool
@@ -47,6 +47,46 @@ def fault_of(
         The disk fails.
     """
     path = folder / FILES / file
+    fault = _fault_at(path, folder, kept, is_read=is_read)
+    if fault is not None or path.name != LIST:
+        return fault
+    files = set_at(folder, file)
+    if not files:
+        return Fault(CHANGED, None)
+    for each in files:
+        of_set = KeptFile(each.file, each.n_bytes, bytes.fromhex(each.sha256))
+        fault = _fault_at(path.parent / each.file, folder, of_set, is_read=is_read)
+        if fault is not None:
+            return fault
+    return None
+
+
+def set_at(folder: Path, file: str | None) -> tuple[SetFile, ...]:
+    """Return the files that a list of a destination names; none where it is none, or damaged.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the destination.
+    file : str or None
+        Below its ``files``.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    if file is None or file.rpartition("/")[2] != LIST:
+        return ()
+    try:
+        return read_set(folder / FILES / file) or ()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise not_written(folder, error) from error
+
+
+def _fault_at(path: Path, folder: Path, kept: KeptFile | None, *, is_read: bool) -> Fault | None:
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

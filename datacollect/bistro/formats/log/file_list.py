@@ -55,6 +55,22 @@ class FramedFile(NamedTuple):
     code: bytes
 
 
+class Among(NamedTuple):
+    """Which file it is of those that were handed in together, from 0, and of how many."""
+
+    index: int
+    count: int
+
+    @property
+    def text(self) -> str:
+        """As people count.
+
+        >>> Among(0, 3).text
+        'file 1 of 3'
+        """
+        return f"file {self.index + 1} of {self.count}"
+
+
 @dataclass(frozen=True)
 class FileOpening:
     """What opens the commitment to one of several files: made to be shown, beside the file itself.
@@ -81,15 +97,19 @@ class FileOpening:
     count: int
     path: tuple[bytes, ...]
 
-    def digest(self, file: Iterable[bytes]) -> bytes:
-        """Return what an entry says of the content, if this is the file; read once, in pieces.
-
-        Where no list of that count has such a path, that is nothing.
-        """
+    def code(self, file: Iterable[bytes]) -> bytes:
+        """Return the code of a file, if it is this one; read once, in pieces."""
         code = file_code(self.key, self.name)
         for piece in file:
             code.update(piece)
-        root = path_root(leaf_hash(code.digest()), self.index, self.count, self.path)
+        return code.digest()
+
+    def digest(self, file: Iterable[bytes]) -> bytes:
+        """Return what an entry says of the content, if this is the file.
+
+        Where no list of that count has such a path, that is nothing.
+        """
+        root = path_root(leaf_hash(self.code(file)), self.index, self.count, self.path)
         return b"" if root is None else list_digest(self.event, self.ticket, self.count, root)
 
 

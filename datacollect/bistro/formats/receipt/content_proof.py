@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
 from datacollect.bistro.formats.log.content import Opening, file_openings, opening_of
-from datacollect.bistro.formats.log.file_list import FEWEST_FILES, MOST_FILES, FileOpening
+from datacollect.bistro.formats.log.file_list import FEWEST_FILES, MOST_FILES, Among, FileOpening
 from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.receipt.receipt import Number
 from datacollect.errors import ProblemError, naming
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from datacollect.bistro.formats.log.file_list import FramedFile
+    from datacollect.bistro.formats.sealing.keep import KeptFile
     from datacollect.bistro.formats.sealing.sealed import Inner
 
 # The second is of one of several files.
@@ -64,32 +65,6 @@ PROOF_OF_SEVERAL = Document("the proof", _ABOUT, (*_FIELDS, *_OF_SEVERAL), remed
 
 
 @dataclass(frozen=True)
-class AmongFiles:
-    """Where a file stands among those that were handed in together.
-
-    Attributes
-    ----------
-    index, count : int
-        Which file it is, from 0, and of how many.
-    path : tuple of bytes
-        From its code to what stands for all of them.
-    """
-
-    index: int
-    count: int
-    path: tuple[bytes, ...]
-
-    @property
-    def text(self) -> str:
-        """Which file of how many, as people count.
-
-        >>> AmongFiles(0, 3, ()).text
-        'file 1 of 3'
-        """
-        return f"file {self.index + 1} of {self.count}"
-
-
-@dataclass(frozen=True)
 class ContentProof:
     """What shows which file was handed in.
 
@@ -101,15 +76,18 @@ class ContentProof:
         Of the file's code.
     name, ticket : bytes
         Codes of the file's name and of the ticket's number.
-    among : AmongFiles or None
-        None: the file was handed in alone.
+    among : Among or None
+        Where the file stands among those that were handed in with it; None: it was alone.
+    path : tuple of bytes
+        Hashes from its code to what stands for all of them.
     """
 
     entry: bytes
     key: bytes = field(repr=False)
     name: bytes
     ticket: bytes
-    among: AmongFiles | None = None
+    among: Among | None = None
+    path: tuple[bytes, ...] = ()
 
     @property
     def data(self) -> bytes:
@@ -125,17 +103,16 @@ class ContentProof:
             tree |= {
                 "index": self.among.index,
                 "count": self.among.count,
-                "path": [each.hex() for each in self.among.path],
+                "path": [each.hex() for each in self.path],
             }
         return (json.dumps(tree, separators=(",", ":")) + "\n").encode()
 
     def opening(self, event: bytes) -> Opening | FileOpening:
         """Return what it opens of an event, whose id it does not say."""
         parts = (event, self.key, self.name, self.ticket)
-        among = self.among
-        if among is None:
-            return Opening(*parts)
-        return FileOpening(*parts, among.index, among.count, among.path)
+        return (
+            Opening(*parts) if self.among is None else FileOpening(*parts, *self.among, self.path)
+        )
 
 
 def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
@@ -155,7 +132,7 @@ def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
 
 
 def proofs_of_files(
-    entry: bytes, inner: Inner, files: Sequence[FramedFile]
+    entry: bytes, inner: Inner, files: Sequence[FramedFile | KeptFile]
 ) -> Iterator[ContentProof]:
     """Yield the proof of each of several files.
 
@@ -165,13 +142,13 @@ def proofs_of_files(
         What was committed to.
     inner : Inner
         What was sealed beside the files.
-    files : sequence of FramedFile
-        All of them, as sealing has returned them.
+    files : sequence of FramedFile or KeptFile
+        All of them, as sealing has returned them, or as they are kept.
     """
     names, codes = [each.name for each in files], [each.code for each in files]
     for found in file_openings(inner.secret, inner.header, names, codes):
-        among = AmongFiles(found.index, found.count, found.path)
-        yield ContentProof(entry, found.key, found.name, found.ticket, among)
+        among = Among(found.index, found.count)
+        yield ContentProof(entry, found.key, found.name, found.ticket, among, found.path)
 
 
 def read_content_proof(data: bytes, name: str = "the proof") -> ContentProof:
@@ -185,7 +162,8 @@ def read_content_proof(data: bytes, name: str = "the proof") -> ContentProof:
         del values["format"]
         among = None
         if is_of_several:
-            among = AmongFiles(values.pop("index"), values.pop("count"), tuple(values.pop("path")))
+            among = Among(values.pop("index"), values.pop("count"))
+            values["path"] = tuple(values["path"])
             if among.index >= among.count:
                 raise ProblemError(
                     f"index must be below count, {among.count}, got {among.index}; copy it again"

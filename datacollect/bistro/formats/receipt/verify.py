@@ -11,7 +11,8 @@ from datacollect.bistro.formats.event.amendments import amended, missing_numbers
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
 from datacollect.bistro.formats.event.strength import alone_words
-from datacollect.bistro.formats.log.content import content_digest
+from datacollect.bistro.formats.log.content import Opening, content_digest
+from datacollect.bistro.formats.log.file_list import Among
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
 from datacollect.bistro.formats.receipt.receipt import RECEIPT_FORMATS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.amendments import Amendment
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.bistro.formats.log.content import Opening
+    from datacollect.bistro.formats.log.file_list import FileOpening
     from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
 
 Outcome: TypeAlias = Literal["in time", "late", "not proved"]
@@ -60,12 +61,12 @@ class ShownContent:
 
     Attributes
     ----------
-    opening : Opening
+    opening : Opening or FileOpening
     file : iterable of bytes
         In pieces; read once.
     """
 
-    opening: Opening
+    opening: Opening | FileOpening
     file: Iterable[bytes]
 
     def digest(self) -> bytes:
@@ -93,6 +94,9 @@ class Verdict:
         By when the destination's log said that it was collected; None: nothing here proves that.
     is_the_one : bool or None
         Whether what was given is what was handed in; None: no file was given.
+    among : Among or None
+        Where the file stands among those that were handed in with it; None: it was alone, or
+        nothing here tells.
     """
 
     outcome: Outcome
@@ -102,6 +106,7 @@ class Verdict:
     reasons: tuple[str, ...]
     collected_s: int | None = None
     is_the_one: bool | None = None
+    among: Among | None = None
 
     @property
     def is_in_time(self) -> bool:
@@ -119,6 +124,8 @@ class Verdict:
             Writes an instant as people are to read it.
         """
         what = "what the receipt is of, nobody knows what," if name is None else name
+        if self.among is not None and self.is_the_one:
+            what = f"{what} ({self.among.text})"
         if self.is_the_one is False:
             why = "is not what was handed in, or was changed since"
             return f"{what} {why}: nothing is proved of it."
@@ -180,10 +187,17 @@ def verify(
         reasons.extend(alone_words(event))
     collected_s = collected_time(receipt, event, reasons)
     is_the_one = None if ciphertext is None and content is None else bool(covers)
-    covers = covers or SOME_BYTES
-    return Verdict(
-        outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s, is_the_one
-    )
+    among = _among(content) if is_the_one else None
+    if among is not None:
+        reasons.append(f"It is {among.text} that were handed in together.")
+    covers, why = covers or SOME_BYTES, tuple(reasons)
+    return Verdict(outcome, time_s, event.deadline_s, covers, why, collected_s, is_the_one, among)
+
+
+def _among(content: Content | ShownContent | None) -> Among | None:
+    if not isinstance(content, ShownContent) or isinstance(content.opening, Opening):
+        return None
+    return Among(content.opening.index, content.opening.count)
 
 
 def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:

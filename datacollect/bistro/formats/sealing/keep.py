@@ -6,8 +6,9 @@ then what is known of it, then its length::
 
     ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/2\n"
 
-so that it is written in one pass, and an incomplete file is recognised by its end. Older ones, of
-events of version 1, have no owner: they are read to verify, and nothing is handed in with them.
+so that it is written in one pass, and an incomplete file is recognised by its end. One of several
+files ends with "datacollect-keep/3\n", and has a list of them. Older ones, of events of version 1,
+have no owner: they are read to verify, and nothing is handed in with them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.log.file_list import frame
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
@@ -36,12 +38,16 @@ if TYPE_CHECKING:
     from os import PathLike
 
 MAGIC, OLDER_MAGIC = b"datacollect-keep/2\n", b"datacollect-keep/1\n"
+SEVERAL_MAGIC = b"datacollect-keep/3\n"
 SUFFIX = ".keep"
 MODE = 0o600
+_MAGICS = (MAGIC, OLDER_MAGIC, SEVERAL_MAGIC)
 _LENGTH_BYTES = 4
 _HASH_BYTES = 32
 _END_BYTES = _HASH_BYTES + _LENGTH_BYTES + len(MAGIC)
 _MOST_JSON_BYTES = 2**20
+# Ten thousand names, each letter of them escaped.
+_MOST_SEVERAL_BYTES = 2**26
 _BLOCK_BYTES = 2**20
 # What age adds to a file: a head for each recipient, 16 bytes for each 64 KiB.
 _HEAD_BYTES, _CHUNK_BYTES, _TAG_BYTES = 1024, 65_536, 16
@@ -60,6 +66,21 @@ class FileVersion(NamedTuple):
         return cls(now.st_size, now.st_mtime_ns)
 
 
+class Source(NamedTuple):
+    """A file that is handed in with others: what it is called there, and where it lies."""
+
+    name: str
+    path: Path
+
+
+class KeptFile(NamedTuple):
+    """One of several files that were sealed: its name, its version then, its code."""
+
+    name: str
+    version: FileVersion
+    code: bytes
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeptSeal:
     """What a ``.keep`` of either kind says: enough to show what was sealed.
@@ -74,8 +95,10 @@ class KeptSeal:
         Header and secrets, which lie inside the seal, too.
     sealed : Sealed
         The ciphertext's bytes and hash, and the code of the content.
-    version : FileVersion
-        The file when it was sealed.
+    version : FileVersion or None
+        The file when it was sealed; None: there are several.
+    files : tuple of KeptFile
+        All of several files; one alone is not in it.
     is_whole : bool
         Whether the ciphertext is as it was sealed; if not, the file itself can be sealed anew.
     """
@@ -84,7 +107,8 @@ class KeptSeal:
     salt: bytes
     inner: Inner
     sealed: Sealed
-    version: FileVersion
+    version: FileVersion | None
+    files: tuple[KeptFile, ...] = ()
     is_whole: bool = True
 
 
@@ -102,6 +126,42 @@ class Kept(KeptSeal):
 
     owner: PrivateKey = field(repr=False)
     ticket: Ticket | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sealing:
+    """What is sealed beside files, and for whom: as `Kept` has it.
+
+    Attributes
+    ----------
+    event, salt : bytes
+    inner : Inner
+    owner : PrivateKey
+    ticket : Ticket or None
+    recipients : sequence of str
+    """
+
+    event: bytes
+    salt: bytes
+    inner: Inner
+    owner: PrivateKey = field(repr=False)
+    ticket: Ticket | None = field(repr=False)
+    recipients: Sequence[str]
+
+    def kept(
+        self, sealed: Sealed, version: FileVersion | None, files: tuple[KeptFile, ...] = ()
+    ) -> Kept:
+        """Return what is kept once it is sealed."""
+        return Kept(
+            event=self.event,
+            salt=self.salt,
+            inner=self.inner,
+            owner=self.owner,
+            ticket=self.ticket,
+            sealed=sealed,
+            version=version,
+            files=files,
+        )
 
 
 def keep(
@@ -125,28 +185,96 @@ def keep(
         The ``.keep`` cannot be written, there is no room for it, or it is there already.
     """
     name, target = document_name(path), Path(into)
+    sealing = Sealing(
+        event=event, salt=salt, inner=inner, owner=owner, ticket=ticket, recipients=recipients
+    )
     with _read(path) as file:
         version = FileVersion.of(file)
         _require_room(target, version.n_bytes, name)
         reader = _Naming(file, name)
         with _new_file(target) as out:
-            sealed = seal(reader, out, inner, recipients)
+            sealed = seal(reader, out, sealing.inner, sealing.recipients)
             if FileVersion.of(file) != version:
-                raise ProblemError(
-                    f"{name}: changed while it was sealed; hand it in once nobody writes to it"
-                )
-            kept = Kept(
-                event=event,
-                salt=salt,
-                inner=inner,
-                owner=owner,
-                ticket=ticket,
-                sealed=sealed,
-                version=version,
-            )
-            told = json.dumps(_tree(kept), separators=(",", ":")).encode()
-            out.write(told + _end_of(told))
+                raise _changed(name)
+            kept = sealing.kept(sealed, version)
+            _write_end(out, kept)
     return kept
+
+
+def keep_files(sources: Sequence[Source], into: str | PathLike[str], sealing: Sealing) -> Kept:
+    """Seal several files into a new ``.keep``, which is on the disk when this returns.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        In the order of the body; the header is of as many.
+    into : path-like
+    sealing : Sealing
+
+    Raises
+    ------
+    ProblemError, NotWrittenError
+        As for `keep`.
+    """
+    target, body = Path(into), _Body(sources)
+    _require_room(target, sum(map(_length, sources)), f"{len(sources)} files")
+    with _new_file(target) as out:
+        sealed = seal(body, out, sealing.inner, sealing.recipients)
+        rows = zip(sealed.files, body.versions, strict=True)
+        files = tuple(KeptFile(each.name, version, each.code) for each, version in rows)
+        kept = sealing.kept(sealed._replace(files=()), None, files)
+        _write_end(out, kept)
+    return kept
+
+
+def _length(source: Source) -> int:
+    with _read(source.path) as file:
+        return len(frame(source.name, 0)) + FileVersion.of(file).n_bytes
+
+
+def _write_end(out: BinaryIO, kept: Kept) -> None:
+    told = _told(kept)
+    out.write(told + _end_of(told, SEVERAL_MAGIC if kept.files else MAGIC))
+
+
+def _told(kept: Kept) -> bytes:
+    return json.dumps(_tree(kept), separators=(",", ":")).encode()
+
+
+class _Body:
+    """The body of several files, read one after the other; what each was then stays known."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.versions: list[FileVersion] = []
+        self._pieces = self._all(sources)
+        self._left = b""
+
+    def read(self, n: int = -1, /) -> bytes:
+        """Return some bytes, at most `n`; none at the end."""
+        if not self._left:
+            self._left = next(self._pieces, b"")
+        if n < 0:
+            n = len(self._left)
+        data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def _all(self, sources: Sequence[Source]) -> Iterator[bytes]:
+        for source in sources:
+            name = document_name(source.path)
+            with _read(source.path) as file:
+                version = FileVersion.of(file)
+                self.versions.append(version)
+                yield frame(source.name, version.n_bytes)
+                reader, n_left = _Naming(file, name), version.n_bytes
+                while n_left and (block := reader.read(min(_BLOCK_BYTES, n_left))):
+                    n_left -= len(block)
+                    yield block
+                if FileVersion.of(file) != version or n_left:
+                    raise _changed(name)
+
+
+def _changed(name: str) -> ProblemError:
+    return ProblemError(f"{name}: changed while it was sealed; hand it in once nobody writes to it")
 
 
 def read_keep(path: str | PathLike[str]) -> Kept:
@@ -174,7 +302,7 @@ def read_kept_seal(path: str | PathLike[str]) -> KeptSeal:
     with _read(path) as file:
         n_bytes = FileVersion.of(file).n_bytes
         told, magic = _json_at_end(file, n_bytes, name)
-        kept = _kept(told, name) if magic == MAGIC else _older(told, name)
+        kept = _older(told, name) if magic == OLDER_MAGIC else _kept(told, name, magic)
         digest = hashlib.sha256()
         for block in _blocks(file, kept.sealed.n_bytes):
             digest.update(block)
@@ -204,8 +332,8 @@ def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> tuple[bytes, bytes]
     end = file.read(_END_BYTES)
     magic = end[-len(MAGIC) :]
     length = int.from_bytes(end[_HASH_BYTES : _HASH_BYTES + _LENGTH_BYTES], "big")
-    is_one = magic in (MAGIC, OLDER_MAGIC)
-    if not is_one or length > min(_MOST_JSON_BYTES, n_bytes - _END_BYTES):
+    most = _MOST_SEVERAL_BYTES if magic == SEVERAL_MAGIC else _MOST_JSON_BYTES
+    if magic not in _MAGICS or length > min(most, n_bytes - _END_BYTES):
         raise ProblemError(what)
     file.seek(n_bytes - _END_BYTES - length)
     told = file.read(length)
@@ -214,7 +342,14 @@ def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> tuple[bytes, bytes]
     return told, magic
 
 
-def _end_of(told: bytes, magic: bytes = MAGIC) -> bytes:
+def is_keep(path: str | PathLike[str]) -> bool:
+    """Whether a file ends as a ``.keep`` of any kind does."""
+    with _read(path) as file:
+        file.seek(max(0, FileVersion.of(file).n_bytes - len(MAGIC)))
+        return file.read() in _MAGICS
+
+
+def _end_of(told: bytes, magic: bytes) -> bytes:
     return hashlib.sha256(told).digest() + len(told).to_bytes(_LENGTH_BYTES, "big") + magic
 
 
@@ -232,11 +367,25 @@ def _tree(kept: Kept) -> dict[str, Any]:
         "size": kept.sealed.n_bytes,
         "ciphertext_sha256": kept.sealed.sha256.hex(),
         "content_p": kept.sealed.content_p.hex(),
-        "file": {"bytes": kept.version.n_bytes, "mtime_ns": kept.version.mtime_ns},
+        **_files_tree(kept),
     }
 
 
-def _kept(told: bytes, name: str) -> Kept:
+def _files_tree(kept: Kept) -> dict[str, Any]:
+    if kept.version is not None:
+        return {"file": _version_tree(kept.version)}
+    rows = [
+        {"name": each.name, **_version_tree(each.version), "code": each.code.hex()}
+        for each in kept.files
+    ]
+    return {"files": rows}
+
+
+def _version_tree(version: FileVersion) -> dict[str, int]:
+    return {"bytes": version.n_bytes, "mtime_ns": version.mtime_ns}
+
+
+def _kept(told: bytes, name: str, magic: bytes) -> Kept:
     try:
         tree = peer_json(told)
         token = tree["ticket"]
@@ -250,7 +399,8 @@ def _kept(told: bytes, name: str) -> Kept:
         )
     except (ValueError, TypeError, KeyError, AttributeError, ProblemError):
         kept = None
-    if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
+    is_several = magic == SEVERAL_MAGIC
+    if kept is None or bool(kept.files) != is_several or _told(kept) != told:
         raise _damaged(name)
     return kept
 
@@ -263,8 +413,8 @@ def _older(told: bytes, name: str) -> KeptSeal:
 
 
 def _seal(tree: Any, ticket_signature: bytes | None) -> dict[str, Any]:
-    """Return what both kinds say, as `KeptSeal` has it."""
-    file = tree["file"]
+    """Return what all kinds say, as `KeptSeal` has it."""
+    files = tree.get("files", ())
     return {
         "event": bytes.fromhex(tree["event"]),
         "salt": bytes.fromhex(tree["salt"]),
@@ -274,8 +424,16 @@ def _seal(tree: Any, ticket_signature: bytes | None) -> dict[str, Any]:
             bytes.fromhex(tree["ciphertext_sha256"]),
             bytes.fromhex(tree["content_p"]),
         ),
-        "version": FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
+        "version": None if "files" in tree else _version(tree["file"]),
+        "files": tuple(
+            KeptFile(str(each["name"]), _version(each), bytes.fromhex(each["code"]))
+            for each in files
+        ),
     }
+
+
+def _version(tree: Any) -> FileVersion:
+    return FileVersion(int(tree["bytes"]), int(tree["mtime_ns"]))
 
 
 def _damaged(name: str) -> ProblemError:
