@@ -541,11 +541,12 @@ def test_what_can_be_chosen_said_and_read_without_any_service(new_page, alone):
     assert (rows(page), page.text_content("#taken")) == ([], "")
     drop(page, **{"a": "1", "long" * 75: "2", "odd\\name": "3", "z": "4"})
     drop(page, a="other")
+    again = "rename it, and choose it again"
     assert [row.partition("byte")[2].lstrip("s ") for row in rows(page)] == [
         "another file or folder has the same name: remove one, or rename it and choose it again",
         "another file or folder has the same name: remove one, or rename it and choose it again",
-        "its name is too long: rename it, and choose it again",
-        "its name has a character that not every computer can write: rename it, and choose it again",
+        f"its name is too long: {again}",
+        f"its name has a character that not every computer can write: {again}",
         "ready to hand in",
     ]
     page.evaluate("document.getElementById('submit').click()")

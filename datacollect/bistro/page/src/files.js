@@ -9,7 +9,8 @@ import { leaf, levelsOf, pathOf, pathRoot } from "./tree.js";
 export const FILES_CONTENT = "datacollect-content/3";
 const FILES_HEADER = `{"content":"${FILES_CONTENT}",`;
 export const MOST_FILES = 10_000;
-const MOST_PART_BYTES = 255;
+// With room for what its proof is called.
+const MOST_PART_BYTES = 255 - ".proof".length;
 const MOST_PARTS = 16;
 
 export const isOfSeveral = (header) => header.startsWith(FILES_HEADER);
@@ -109,14 +110,16 @@ export function nameFault(name) {
   if (/[\0-\x1f\x7f\\]/.test(name) || parts.some((part) => ["", ".", ".."].includes(part))) return "fault_odd";
 }
 
-// The same for all of them: no two are the same, none is a folder of another.
+// The same for all of them: no two are the same, none is a folder of another, also for systems that tell
+// neither case nor how letters are composed.
 export function nameFaults(names) {
+  const folded = names.map((name) => name.normalize("NFC").toLowerCase());
   const seen = new Map();
   const folders = new Set();
-  for (const name of names) {
+  for (const name of folded) {
     seen.set(name, (seen.get(name) ?? 0) + 1);
     for (let at = name.indexOf("/"); at > 0; at = name.indexOf("/", at + 1)) folders.add(name.slice(0, at));
   }
   const isTwice = (name) => seen.get(name) > 1 || folders.has(name);
-  return names.map((name) => nameFault(name) ?? (isTwice(name) ? "fault_twice" : undefined));
+  return names.map((name, i) => nameFault(name) ?? (isTwice(folded[i]) ? "fault_twice" : undefined));
 }

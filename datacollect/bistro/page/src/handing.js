@@ -37,8 +37,10 @@ export function sealedBytes(files) {
 }
 
 // What a hand-in of several files is called where there is room for one name.
-const nameOf = ([first, ...more]) =>
-  more.length ? `${first.name.split("/").at(-1)}+${more.length}` : first.name;
+function nameOf(files) {
+  const tops = [...new Set(files.map(({ name }) => name.split("/")[0]))];
+  return tops.length > 1 ? `${tops[0]}+${tops.length - 1}` : tops[0];
+}
 
 class Removed extends Error {}
 
@@ -133,8 +135,8 @@ export class Handing {
       event: id,
       name: nameOf(files),
       bytes: bytesOf(files),
-      mtime_ms: Math.max(...files.map(({ blob }) => blob.lastModified)),
-      ...(isOfSeveral && { files: files.map(({ name, blob }) => ({ name, bytes: blob.size })) }),
+      mtime_ms: files[0].blob.lastModified,
+      ...(isOfSeveral && { files: files.map(fileOf) }),
       salt,
       header: isOfSeveral
         ? filesHeaderText(id, files.length, ticket?.id)
@@ -395,6 +397,8 @@ export class Handing {
     return item.state === "sealed" && holder && !isSettled && !isRefused;
   }
 }
+
+const fileOf = ({ name, blob }) => ({ name, bytes: blob.size, mtime_ms: blob.lastModified });
 
 // Each amendment once, with all its proofs.
 function united(rows) {

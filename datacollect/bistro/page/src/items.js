@@ -2,7 +2,7 @@
 // newest one stands on top of the page, the others below the form.
 import { places } from "./drafts.js";
 import { keepOf } from "./keep.js";
-import { element, fileRow } from "./choosing.js";
+import { chosenIn, element, fileRow } from "./choosing.js";
 import { fileState, lineOf, nameOf } from "./lines.js";
 import { receiptFile } from "./receipt.js";
 import { hasProofs, proofTexts } from "./showing.js";
@@ -161,6 +161,7 @@ export class Items {
     set(card.hint, hint ? say(hint) : "");
     set(card.againText, say("same_file"));
     card.file.multiple = Boolean(item.files);
+    card.file.webkitdirectory = Boolean(item.files?.some((file) => file.name.includes("/")));
     card.again.hidden = item.state !== "lost" || isOver;
     for (const name of BUTTONS) set(card[name], say(name));
     card.save_receipt.hidden = !isSealed;
@@ -252,12 +253,13 @@ export class Items {
   }
 }
 
-// The files of an item among those that were chosen, in its order; null where some are missing. Folders
-// are not known of what is chosen: a name alone will do, and the bytes decide.
+// The files of an item among those that were chosen, in its order; null where some are missing. Where
+// folders are not known a name alone will do: the bytes decide.
 function sameNames({ name, files }, found) {
   if (!files) return [{ name, blob: found[0] }];
-  const byName = new Map(found.map((blob) => [blob.name, blob]));
-  const all = files.map(({ name: each }) => ({ name: each, blob: byName.get(each.split("/").at(-1)) }));
+  const byName = new Map(chosenIn({ files: found }).flatMap((file) => [[file.blob.name, file], [file.name, file]]));
+  const blobOf = (each) => (byName.get(each) ?? byName.get(each.split("/").at(-1)))?.blob;
+  const all = files.map(({ name: each }) => ({ name: each, blob: blobOf(each) }));
   return all.every(({ blob }) => blob) ? all : null;
 }
 
