@@ -26,6 +26,13 @@ export class Choosing {
     this.changed();
   }
 
+  // Takes out what was handed in: what was chosen meanwhile stays.
+  remove(files) {
+    const blobs = new Set(files.map(({ blob }) => blob));
+    this.#files = this.#files.filter(({ blob }) => !blobs.has(blob));
+    this.#show();
+  }
+
   // Adds files. One that is there already, with all that is known of it, stays once.
   add(files) {
     const idOf = ({ name, blob }) => [name, blob.size, blob.lastModified].join("\n");
@@ -76,8 +83,7 @@ export class Choosing {
     remove.setAttribute("aria-label", texts.say("remove_file", { name }));
     remove.addEventListener("click", () => {
       const at = [...this.list.children].indexOf(row);
-      this.#files = this.#files.filter((each) => each !== file);
-      this.#show();
+      this.remove([file]);
       // Whoever has no mouse goes on from there.
       (this.list.children[at] ?? this.list.lastChild)?.querySelector("button")?.focus();
       if (!this.#files.length) this.field.focus();

@@ -174,12 +174,14 @@ export class Handing {
   }
 
   // The item, of this ticket, that already hands in these bytes and may count; undefined: there is none.
-  // Where the last one counts, only the last one is: an earlier one may be handed in again.
-  async sameAs(files, ticket) {
+  // Where the last one counts, only the last one is: an earlier one may be handed in again. `comparing` is
+  // called before bytes are read, which takes as long as sealing does.
+  async sameAs(files, ticket, comparing) {
     const items = [...this.items.values()].filter((item) => this.#mayCount(item, ticket));
     for (const item of this.event.counts === "last" ? items.slice(-1) : items) {
       const isAlike = item.bytes === bytesOf(files) && (item.files?.length ?? 1) === files.length;
       if (!isAlike) continue;
+      comparing();
       if ((await this.helper.ask({ digest: { files, inner: item } })) === item.content_p) return item;
     }
   }
@@ -393,7 +395,8 @@ export class Handing {
   #isUnsettled(item) {
     const { holder, collected } = this.standing(item);
     const isRefused = item.verdict?.word === "refused" && item.verdict.why !== DOES_NOT_OPEN;
-    const isSettled = collected !== undefined && this.clock.now() > this.event.collectUntil + SETTLED_S;
+    const isSaid = collected !== undefined || item.verdict?.word === "superseded";
+    const isSettled = isSaid && this.clock.now() > this.event.collectUntil + SETTLED_S;
     return item.state === "sealed" && holder && !isSettled && !isRefused;
   }
 }

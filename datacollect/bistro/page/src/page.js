@@ -212,10 +212,11 @@ class Page {
     if (files.length === 1) files[0] = { ...files[0], name: files[0].blob.name };
     byId("submit").disabled = true;
     try {
-      const same = await this.handing.sameAs(files, ticket);
+      const comparing = () => write("taken", this.texts.say("comparing"));
+      const same = await this.handing.sameAs(files, ticket, comparing);
       if (same) await this.handInAgain(same, files);
       else await this.handInFirst(files, ticket);
-      this.chosen.clear();
+      this.chosen.remove(files);
     } catch (error) {
       await this.refuseFor(error, files);
     } finally {
