@@ -92,7 +92,8 @@ export class Items {
       note: add("p", root, { className: "note", role: "alert" }),
       name: add("p", root, { id: `name-${id}`, className: "name" }),
       about: add("p", root, { className: "about" }),
-      files: add("ul", root, { className: "files" }),
+      // Many scroll, also for whoever has no mouse.
+      files: add("ul", root, { className: "files", tabIndex: 0 }),
       toDo: add("p", root, { className: "to-do" }),
       code: add("p", root, { className: "code" }),
       counts: add("p"),
@@ -103,6 +104,7 @@ export class Items {
       again: add("label"),
     };
     root.setAttribute("aria-labelledby", `${card.state.id} ${card.name.id}`);
+    card.files.setAttribute("aria-labelledby", card.name.id);
     card.againText = add("span", card.again);
     card.file = add("input", card.again, { type: "file" });
     const buttons = add("div", root, { className: "buttons" });
