@@ -40,6 +40,8 @@ def verify(
 
     Exit 0: in time; 1: late or not proved.
     """
+    from dataclasses import asdict
+
     from datacollect.bistro.formats.event.file import read_event
     from datacollect.bistro.person.instants import utc_text
     from datacollect.bistro.person.verify_receipt import verify_receipt
@@ -56,7 +58,7 @@ def verify(
                 "sentence": sentence,
                 "outcome": verdict.outcome,
                 "covers": verdict.covers,
-                "among": None if verdict.among is None else verdict.among._asdict(),
+                "among": None if verdict.among is None else asdict(verdict.among),
                 "time_s": verdict.time_s,
                 "time": utc_text(verdict.time_s),
                 "deadline_s": verdict.deadline_s,

@@ -221,4 +221,4 @@ class _Writing:
             self._out = None
 
     def written(self) -> list[SetFile]:
-        return [SetFile(*row, digest.hexdigest()) for *row, digest in self._files]
+        return [SetFile(name, file, n, code.hexdigest()) for name, file, n, code in self._files]

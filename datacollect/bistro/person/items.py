@@ -184,14 +184,12 @@ def items_of(
     ProblemError
         There are none, or two would be kept under one name; of several at once one cannot be taken.
     """
-    plain = [Path(each) for each in files if not os.fspath(each).endswith(SUFFIX)]
-    is_one = len(plain) > 1 or (len(plain) == 1 and plain[0].is_dir())
-    if most_files > 1 and is_one and all(map(os.fspath, files)):
-        others = [each for each in files if os.fspath(each).endswith(SUFFIX)]
-        found = [
-            _joint(plain, into, most_files),
-            *(_item_or_refused(each, into) for each in others),
-        ]
+    plain = [each for each in files if not os.fspath(each).endswith(SUFFIX)]
+    is_folder = len(plain) == 1 and os.path.isdir(plain[0])  # noqa: PTH112 - what is none is told
+    if most_files > 1 and (len(plain) > 1 or is_folder):
+        others = [each for each in files if each not in plain]
+        found: list[Item | Refused] = [_joint(plain, into, most_files)]
+        found += [_item_or_refused(each, into) for each in others]
     else:
         found = [_item_or_refused(each, into) for each in files]
     by_keep: dict[str, Item] = {}
@@ -209,11 +207,16 @@ def items_of(
     return found
 
 
-def _joint(paths: Sequence[Path], into: str | PathLike[str] | None, most_files: int) -> Item:
+def _joint(
+    files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None, most_files: int
+) -> Item:
     """Return the item of several files."""
+    for each in files:
+        _require_named(each)
+    paths = [*map(Path, files)]
     for path in paths:
-        if not path.is_dir():
-            with naming_unread(path):
+        with naming_unread(path):
+            if not path.is_dir():
                 _require_file(path)
     several = tuple(sources_of(paths, most_files))
     name = joint_name(paths)
@@ -240,8 +243,7 @@ def _item_or_refused(
 
 def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
     path = Path(given)
-    if not os.fspath(given):
-        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
+    _require_named(given)
     with naming_unread(path):
         _require_file(path)
     # Who names a .keep goes on with it, also where the file has gone or changed.
@@ -253,6 +255,11 @@ def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
     )
     _require_short(item)
     return item
+
+
+def _require_named(given: str | PathLike[str]) -> None:
+    if not os.fspath(given):
+        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
 
 
 def _require_short(item: Item) -> None:

@@ -157,12 +157,27 @@ def test_by_the_command(organiser, file, capsys):
     assert run([*arguments, "--how", "by mail", "--when", "2020-01-31T18:20"]) == 0
     assert "accepted by hand" in capsys.readouterr().out
     assert run([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["new"] is False
+    (told,) = json.loads(capsys.readouterr().out)["files"]
+    assert told["new"] is False
     # Everybody has handed in something.
     assert run(["event", "list", "destination.toml", "--tickets", "tickets"]) == 0
     out = capsys.readouterr().out
     assert "accepted by hand: by mail" in out
     assert "1 accepted by hand" in out
+
+
+def test_several_files_are_accepted_at_once_or_none_where_one_is_not_there(
+    organiser, file, tmp_path, capsys
+):
+    other = tmp_path / "other.pdf"
+    command = ["event", "accept", "destination.toml", ANN, str(file), str(other)]
+    assert run([*command, "--tickets", "tickets"]) == 2
+    assert "other.pdf: must be a file that is there" in " ".join(capsys.readouterr().err.split())
+    assert read_accepted(tmp_path / "out") == []
+    other.write_bytes(b"other")
+    assert run([*command, "--tickets", "tickets", "--json"]) == 0
+    assert [each["new"] for each in json.loads(capsys.readouterr().out)["files"]] == [True, True]
+    assert [each.name for each in read_accepted(tmp_path / "out")] == [file.name, "other.pdf"]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from hashlib import sha256
 
 import pytest
 from instances.collected import EVENT, EVENT_DATA, Collected
 from instances.events import key_of
 
+from datacollect.bistro.destination.file_sets import LIST, take_apart
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
 from datacollect.bistro.destination.people import (
@@ -33,6 +35,7 @@ from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register_reading import Row
 from datacollect.bistro.formats.custody.verdicts import NEVER_CAME
 from datacollect.bistro.formats.event.marks import MarkKey
+from datacollect.bistro.formats.log.file_list import frame
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
@@ -283,3 +286,97 @@ def write_destination(folder):
         'folder = "out"\n'
         'identities = ["identity.txt"]\n'
     )
+
+
+# Several files of one draft ---------------------------------------------------------------------
+
+
+def several(folder, here, number, files, **more):
+    """Have several files collected as one, and their row."""
+    entry = entry_of(number).hex()
+    body = b"".join(frame(name, len(data)) + data for name, data in files.items())
+    (folder / "files").mkdir(exist_ok=True)
+    told = take_apart(io.BytesIO(body), len(files), folder / "files" / entry)
+    file = f"{entry}/{LIST}"
+    kept = [(here, KeptFile(file, len(told), sha256(told).digest()))]
+    return row(number, word="collected", file=file, kept=kept, **more)
+
+
+SEVERAL = {"=1.csv": b"1", "src/Ü.py": b"22", "src/empty": b""}
+
+
+def test_files_that_came_as_one_are_one_draft_with_all_of_them(tmp_path, here):
+    (ann, *_) = found(tmp_path, here, [several(tmp_path, here, 1, SEVERAL)])
+    (draft,) = ann.drafts
+    assert (draft.state, draft.name, draft.n_bytes) == (HERE, "=1.csv", 3)
+    assert draft.text == "=1.csv and 2 more (3 files, 3 B)"
+    assert [(each.name, each.n_bytes) for each in draft.parts] == [
+        ("=1.csv", 1),
+        ("src/Ü.py", 2),
+        ("src/empty", 0),
+    ]
+    (told,) = ann.to_dict()["files"]
+    assert (told["bytes"], [each["name"] for each in told["parts"]]) == (3, [*SEVERAL])
+    for each in told["parts"]:
+        assert (tmp_path / each["file"]).read_bytes() == SEVERAL[each["name"]]
+    # One of them lost: not all of the draft is here.
+    (tmp_path / told["parts"][1]["file"]).unlink()
+    (ann, *_) = found(tmp_path, here, [several_again(tmp_path, here)])
+    assert [each.state for each in ann.drafts] == [NOT_HERE]
+
+
+def several_again(folder, here):
+    file = f"{entry_of(1).hex()}/{LIST}"
+    told = (folder / "files" / file).read_bytes()
+    kept = [(here, KeptFile(file, len(told), sha256(told).digest()))]
+    return row(1, word="collected", file=file, kept=kept)
+
+
+def test_a_superseded_draft_is_superseded_as_a_whole_and_linked_nowhere(tmp_path, here):
+    before = several(tmp_path, here, 1, SEVERAL)._replace(word="superseded")
+    after = several(tmp_path, here, 2, {"=1.csv": b"new", "b": b""}, time_s=950)
+    (ann, *_) = people = found(tmp_path, here, [before, after])
+    assert [each.state for each in ann.drafts] == [DROPPED, HERE]
+    into = tmp_path / "by person"
+    assert link_files(people, tmp_path, into) == 2
+    assert {path.name: path.read_bytes() for path in (into / "Ann").iterdir()} == {
+        "_1.csv": b"new",
+        "b": b"",
+    }
+
+
+def test_links_of_several_files_keep_their_folders_and_no_other_is_lost(tmp_path, here):
+    rows = [
+        several(tmp_path, here, 1, {"src/a": b"1", "b": b"2"}),
+        several(tmp_path, here, 2, {"src/a": b"3", "b": b"4"}, time_s=950),
+        # Its file is called as the folder of the others.
+        several(tmp_path, here, 3, {"src": b"5", "c": b"6"}, time_s=960),
+    ]
+    people = found(tmp_path, here, rows)
+    into = tmp_path / "by person"
+    for _ in range(2):
+        assert link_files(people, tmp_path, into) == 6
+        place = into / "Ann"
+        assert {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} == {
+            *("src/a", "src/a (2)", "b", "b (2)", "src (2)", "c")
+        }
+    assert (place / "src (2)").read_bytes() == b"5"
+    assert (place / "src/a (2)").read_bytes() == b"3"
+
+
+def test_the_table_and_the_page_name_each_of_several_files(tmp_path, here):
+    people = found(tmp_path, here, [several(tmp_path, here, 1, SEVERAL)])
+    made = Collected(tmp_path / "out")
+    listed = PeopleList(EVENT, made.standing, tuple(people), tmp_path)
+    write_csv(listed, tmp_path / "collected.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "collected.csv").read_text())))
+    assert [(one["file_name"], one["bytes"], one["files"]) for one in rows[:3]] == [
+        ("'=1.csv", "1", "3"),
+        ("src/Ü.py", "2", "3"),
+        ("src/empty", "0", "3"),
+    ]
+    assert len({one["entry"] for one in rows[:3]}) == 1
+    write_html(listed, tmp_path / "collected.html")
+    text = (tmp_path / "collected.html").read_text()
+    assert "<details><summary>=1.csv and 2 more (3 files, 3 B)</summary>" in text
+    assert text.count('href="file://') == 3

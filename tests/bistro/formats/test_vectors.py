@@ -24,7 +24,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from instances.custody import CHANGES
-from instances.events import DEADLINE_S, event_bytes, key_of, marked_by, ticket_of, witness_names
+from instances.events import (
+    DEADLINE_S,
+    before_proofs,
+    event_bytes,
+    key_of,
+    marked_by,
+    ticket_of,
+    witness_names,
+)
 from instances.logs import SmallLog
 from judges import bistro_verifier as judge
 
@@ -86,13 +94,7 @@ from datacollect.net.keys import PrivateKey, public_key_bytes
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "bistro" / "vectors.json"
 
-# Without them the event is one of those from before there were proofs, and several files in a
-# draft: its bytes stay as they were.
-EVENT_FILE = (
-    event_bytes(**CHANGES)
-    .replace(b'content = "datacollect-content/2"\n', b"")
-    .replace(b", files = 10000", b"")
-)
+EVENT_FILE = before_proofs(event_bytes(**CHANGES))
 EVENT = read_event(EVENT_FILE)
 NORTH = EVENT.bistros[0]
 LOG, VERDICTS = EVENT.services[0].log, EVENT.verdicts

@@ -16,7 +16,15 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from instances.events import DEADLINE_S, event_bytes, key_of, owner_key, proof_of, ticket_of
+from instances.events import (
+    DEADLINE_S,
+    before_proofs,
+    event_bytes,
+    key_of,
+    owner_key,
+    proof_of,
+    ticket_of,
+)
 from instances.web_packages import web_folder
 
 from datacollect.bistro.formats.event.amendments import amended
@@ -62,10 +70,7 @@ EVENT_DATA = {
     "tickets": event_bytes(bistros=[BISTRO]),
     "tickets, marks": event_bytes(bistros=[BISTRO], verdicts=VERDICTS),
     "open": event_bytes(bistros=[BISTRO], admission="open", verdicts=VERDICTS),
-    # As events were before there were proofs.
-    "without proofs": event_bytes(bistros=[BISTRO], limits={"files": 1}).replace(
-        b'content = "datacollect-content/2"\n', b""
-    ),
+    "without proofs": before_proofs(event_bytes(bistros=[BISTRO])),
 }
 # Of those who hand in: letters that JSON writes in several ways.
 NAMES = ["thesis.pdf", "Übung 1.txt", 'a "b" \\ \x7f \u2028 😀\t.txt']

@@ -77,6 +77,9 @@ def test_receipt_of_a_file_that_was_handed_in_twice_is_judged_by_its_own_keep(he
 
 
 def test_two_files_of_one_name_are_told_apart_before_one_is_sealed(here, capsys):
+    data = event_bytes(limits={"files": 1})
+    (here / "event.toml").write_bytes(data)
+    (here / "my.ticket").write_text(ticket_of(read_event(data)).text)
     (here / "b").mkdir()
     (here / "b" / "a.txt").write_text("other")
     said = refused(capsys, "a.txt", "b/a.txt", "-o", ".", "--ticket", "my.ticket")
@@ -99,7 +102,7 @@ def test_ticket_with_another_key_is_refused_before_anything_is_sealed(here, caps
     ("name", "said"),
     [
         ("none.txt", "no such file"),
-        ("folder", "is a folder"),
+        ("folder", "no file is in it"),
         ("/dev/null", "no regular file"),
         ("", "an empty name"),
         ("n" * 256, "File name too long"),
@@ -151,6 +154,9 @@ def test_seal_that_another_process_has_finished_first_is_gone_on_with(here, monk
 
 def test_where_no_service_answers_the_next_files_wait_for_nothing(here, monkeypatch):
     """Each file alone would wait for the whole patience."""
+    data = event_bytes(limits={"files": 1})
+    (here / "event.toml").write_bytes(data)
+    (here / "my.ticket").write_text(ticket_of(read_event(data)).text)
     names = [f"{i}.txt" for i in range(4)]
     for name in names:
         (here / name).write_text("mine")

@@ -15,6 +15,7 @@ from judges import bistro_verifier as judge
 import datacollect as dc
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.content import n_files
+from datacollect.bistro.formats.log.file_list import Among
 from datacollect.bistro.formats.receipt.content_proof import read_content_proof
 from datacollect.bistro.formats.sealing.keep import read_keep
 from datacollect.bistro.person import showing
@@ -101,11 +102,15 @@ def test_each_proof_shows_its_file_alone_by_the_command_and_by_the_page(here, ca
         place = here / "a.txt+2.proofs" / f"{name}.proof"
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         proof = read_content_proof(place.read_bytes())
-        assert (proof.entry, proof.among) == (receipt.entry, (i, 3))
+        assert (proof.entry, proof.among) == (receipt.entry, Among(i, 3))
         assert judge.shows(DATA, receipt_file, place.read_bytes(), data)
         assert not judge.shows(DATA, receipt_file, place.read_bytes(), data + b"x")
         verdict = dc.verify_receipt("a.txt+2.receipt.json", "event.toml", file=name)
-        assert (verdict.outcome, verdict.covers, verdict.among) == ("in time", "the file", (i, 3))
+        assert (verdict.outcome, verdict.covers, verdict.among) == (
+            "in time",
+            "the file",
+            Among(i, 3),
+        )
     given = ("verify", "a.txt+2.receipt.json", "--event", "event.toml", "--file", "a.txt")
     proof = ("--proof", "a.txt+2.proofs/a.txt.proof")
     assert run([*given, *proof]) == 0

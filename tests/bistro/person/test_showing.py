@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from instances.custody import CHANGES, verdict_log
-from instances.events import event_bytes, key_of, proof_of, ticket_of
+from instances.events import before_proofs, event_bytes, key_of, proof_of, ticket_of
 
 import datacollect as dc
 from datacollect.bistro.formats.custody.collected import collected_text
@@ -24,8 +24,7 @@ from datacollect.errors import NotWrittenError, ProblemError
 DATA = event_bytes(**CHANGES)
 EVENT = read_event(DATA)
 LOG = EVENT.services[0].log.name
-# As events were before there were proofs.
-OLDER_DATA = DATA.replace(b'content = "datacollect-content/2"\n', b"")
+OLDER_DATA = before_proofs(DATA)
 
 
 @pytest.fixture

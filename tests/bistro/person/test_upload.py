@@ -12,6 +12,7 @@ from instances.events import ticket_of
 from instances.timestamping import World
 
 import datacollect as dc
+from datacollect.bistro.formats.log.file_list import Among
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, TransferError
 
@@ -79,28 +80,39 @@ def test_changed_file_is_said_and_what_was_sealed_can_be_gone_on_with(person, ca
     assert handed_in(capsys, "a.txt", "--ticket", "my.ticket", "-o", "second")[0] == 0
 
 
-def test_of_several_files_the_good_ones_are_handed_in_and_the_others_named(person, capsys):
-    (person / "folder").mkdir()
+def test_several_files_are_one_draft_or_none_where_one_cannot_be_taken(person, capsys):
+    (person / "empty").mkdir()
     bad = {
         "none.txt": "no such file",
-        "folder": "is a folder",
         "": "an empty name",
+        "/dev/null": "no regular file",
         # It has no bytes by its head, and an error when it is read.
         "/proc/self/mem": "cannot be read",
     }
-    code, told = handed_in(capsys, *bad, "a.txt", "--ticket", "my.ticket", "-o", ".")
-    assert (code, told["complete"]) == (2, False)
-    *others, good = told["files"]
-    assert (good["file"], good["outcome"]) == ("a.txt", "in time")
-    for (name, why), row in zip(bad.items(), others, strict=True):
-        assert (row["file"], row["outcome"], row["keep"]) == (name, "refused", None)
-        assert why in row["troubles"][0]
-    assert dc.verify_receipt("a.txt.receipt.json", "event.toml", file="a.txt").is_in_time
-    assert run(["upload", "none.txt", "a.txt", "--event", "event.toml"]) == 2
+    for name, why in bad.items():
+        assert run(["upload", "a.txt", name, "--event", "event.toml", "--ticket", "my.ticket"]) == 2
+        out, err = capsys.readouterr()
+        assert (out, why in " ".join(err.split())) == ("", True), err
+    (person / "src").mkdir()
+    (person / "src" / "b").write_text("")
+    code, told = handed_in(capsys, "a.txt", "src", "--ticket", "my.ticket", "-o", "kept")
+    assert (code, told["complete"]) == (0, True)
+    [draft] = told["files"]
+    assert (draft["file"], draft["outcome"]) == ("kept/a.txt+1", "in time")
+    assert draft["parts"] == [
+        {"name": "a.txt", "bytes": 4, "proof": "kept/a.txt+1.proofs/a.txt.proof"},
+        {"name": "src/b", "bytes": 0, "proof": "kept/a.txt+1.proofs/src/b.proof"},
+    ]
+    verdict = dc.verify_receipt(draft["receipt"], "event.toml", file="src/b")
+    assert (verdict.is_in_time, verdict.among) == (True, Among(1, 2))
+    # Again, and by the .keep alone: the same entry.
+    for named in (["src", "a.txt", "-o", "kept"], ["kept/a.txt+1.keep"]):
+        code, again = handed_in(capsys, *named, "--ticket", "my.ticket")
+        assert (code, again["files"][0]["entry"]) == (0, draft["entry"])
+    assert run(["upload", "kept/a.txt+1.keep", "--event", "event.toml"]) == 0
     out, err = capsys.readouterr()
-    assert "none.txt: refused" in out
-    assert "none.txt: no such file; check the path" in " ".join(err.split())
-    assert "keep None" not in err
+    assert "src/b (0 B)" in out
+    assert "kept/a.txt+1.proofs for ever" in " ".join(err.split())
 
 
 @pytest.mark.slow

@@ -113,7 +113,8 @@ class Collector:
         self.log = VerdictLog(world, 0, witnesses)
         self.register = Register(str(folder / "register"), EVENT)
         self.keys, self.marks = keys, MarkKeys(EVENT, key_of("dest"))
-        self.opener = Opener((), keys, folder / "fetched", folder / "opened", {}, self.marks)
+        places = (folder / "fetched", folder / "opened")
+        self.opener = Opener((), keys, *places, {}, self.marks, EVENT.most_files)
         self.n_killed = self._calls_left = 0
         self._forget()
         world.after(ROUND_S, self._round)

@@ -9,13 +9,14 @@ from bistro.simulation.audits import audited
 from bistro.simulation.bistros import Skipping
 from bistro.simulation.collector import Denying, verdicts_of
 from bistro.simulation.event import WholeEvent, quick_disks
-from bistro.simulation.people import HandIn, Person
+from bistro.simulation.people import SEVERAL, HandIn, Person
 from bistro.simulation.services import Service, Thief
 from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
 from datacollect.bistro.auditor.custody_audit import Custody
 from datacollect.bistro.auditor.findings import DESTINATION, SERVICES
+from datacollect.bistro.destination.file_sets import LIST, read_set
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.verdicts import (
@@ -88,6 +89,7 @@ class JudgedEvent(WholeEvent):
         self._check_copies()
         self._check_refusals()
         self._check_late()
+        self._check_files()
         self._check_strangers()
         self._check_named(found, accused)
         return self._happened(found, accused)
@@ -166,6 +168,24 @@ class JudgedEvent(WholeEvent):
         if isinstance(thief, Thief):
             assert not {row.entry for row in self.services[0].store.rows} & {*thief.stolen}
             assert all(isinstance(said, Refuse) for said in thief.heard)
+
+    def _check_files(self) -> None:
+        """What an honest destination says it has collected lies on its disk: all of it."""
+        for one in self.handed_in if self.collector.is_honest else ():
+            verdict = self.final.get(one.entry)
+            if verdict is None or verdict.word not in (COLLECTED, SUPERSEDED):
+                continue
+            folder = self.collector.opener.into / one.entry.hex()
+            files = {path.name for path in folder.rglob("*") if path.is_file()}
+            if not one.person.number % 2:
+                assert len(files) == 1
+                continue
+            found = read_set(folder / LIST)
+            assert found is not None
+            assert tuple(each.name for each in found) == SEVERAL
+            for each in found:
+                data = (folder / each.file).read_bytes()
+                assert (len(data), sha256(data).hexdigest()) == (each.n_bytes, each.sha256)
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""

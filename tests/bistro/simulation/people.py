@@ -23,6 +23,7 @@ from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
 from datacollect.bistro.formats.event.statements import give_up_statement, hand_in_statement
 from datacollect.bistro.formats.log.content import header_bytes
 from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.file_list import frame
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.receipt import Receipt, acknowledgements_body
 from datacollect.bistro.formats.receipt.upload_wish import push_metadata
@@ -40,6 +41,8 @@ PATIENCE_S, RUN_S = 3.0, 30.0
 # Who is not done runs it again so much later, until then.
 AGAIN_S, GIVES_UP_S = 4.0, 70.0
 LOOKS_EVERY_S = 9.0
+# Of several files: some systems take the second for the first, one lies in a folder.
+SEVERAL = ("f", "F", "src/f")
 
 
 class Person:
@@ -52,9 +55,13 @@ class Person:
         self.ticket_id = self.ticket.number.hex()
         self.handed_in: list[HandIn] = []
 
-    def inner(self, text: str, salt: bytes, owner: bytes) -> Inner:
-        """Return what is sealed beside a file."""
-        header = {"event": EVENT.id.hex(), "name": "f", "ticket": self.ticket_id}
+    def inner(self, text: str, salt: bytes, owner: bytes, n_files: int) -> Inner:
+        """Return what is sealed beside a file, or beside several."""
+        header: dict[str, object] = {"event": EVENT.id.hex(), "ticket": self.ticket_id}
+        if n_files == 1:
+            header["name"] = "f"
+        else:
+            header |= {"content": "datacollect-content/3", "files": n_files}
         signature = self.ticket.key.sign(hand_in_statement(EVENT.id, salt, owner))
         return Inner(header_bytes(header), sha256(text.encode()).digest(), signature)
 
@@ -81,9 +88,15 @@ class File:
 
 
 def file_of(person: Person, text: str, *, is_damaged: bool) -> File:
-    """Return a file of somebody's own; a damaged one is not what the seal should have made."""
+    """Return a file of somebody's own; a damaged one is not what the seal should have made.
+
+    Of some people each draft is several files.
+    """
     salt, content = sha256(f"salt {text}".encode()).digest(), text.encode()
-    inner = person.inner(text, salt, owner_of(text))
+    names = SEVERAL if person.number % 2 else SEVERAL[:1]
+    if len(names) > 1:
+        content = b"".join(frame(name, len(content)) + content for name in names)
+    inner = person.inner(text, salt, owner_of(text), len(names))
     data, anew = sealed(inner, content), sealed(inner, content, 1)
     if is_damaged:
         data = data[:-9]

@@ -131,7 +131,7 @@ def opening_of(secret: bytes, header: bytes) -> Opening | None:
 
 class _FilesHeader(NamedTuple):
     event: bytes
-    count: int
+    n_files: int
     number: bytes
 
 
@@ -149,7 +149,7 @@ def n_files(header: bytes) -> int:
     >>> n_files(header_bytes(several)), n_files(b"{}")
     (3, 1)
     """
-    return _files_header(header).count if header.startswith(_FILES_HEADER) else 1
+    return _files_header(header).n_files if header.startswith(_FILES_HEADER) else 1
 
 
 def file_openings(
@@ -179,8 +179,8 @@ def _files_header(header: bytes) -> _FilesHeader:
     if isinstance(tree, dict) and header_bytes(tree) == header:
         event = hex_bytes(tree.get("event"), EVENT_BYTES)
         number = hex_bytes(tree["ticket"], TICKET_BYTES) if "ticket" in tree else b""
-        count = tree.get("files")
         is_all = tree.keys() <= {"content", "event", "files", "ticket"}
+        count: Any = tree.get("files")
         is_count = type(count) is int and FEWEST_FILES <= count <= MOST_FILES
         if is_all and event is not None and number is not None and is_count:
             return _FilesHeader(event, count, number)

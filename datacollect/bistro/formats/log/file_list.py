@@ -55,7 +55,8 @@ class FramedFile(NamedTuple):
     code: bytes
 
 
-class Among(NamedTuple):
+@dataclass(frozen=True)
+class Among:
     """Which file it is of those that were handed in together, from 0, and of how many."""
 
     index: int

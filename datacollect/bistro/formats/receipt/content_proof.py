@@ -110,9 +110,9 @@ class ContentProof:
     def opening(self, event: bytes) -> Opening | FileOpening:
         """Return what it opens of an event, whose id it does not say."""
         parts = (event, self.key, self.name, self.ticket)
-        return (
-            Opening(*parts) if self.among is None else FileOpening(*parts, *self.among, self.path)
-        )
+        if self.among is None:
+            return Opening(*parts)
+        return FileOpening(*parts, self.among.index, self.among.count, self.path)
 
 
 def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:

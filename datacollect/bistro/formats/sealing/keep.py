@@ -269,7 +269,8 @@ class _Body:
                 while n_left and (block := reader.read(min(_BLOCK_BYTES, n_left))):
                     n_left -= len(block)
                     yield block
-                if FileVersion.of(file) != version or n_left:
+                # Some systems have files whose length says nothing of what they hold.
+                if n_left or reader.read(1) or FileVersion.of(file) != version:
                     raise _changed(name)
 
 
