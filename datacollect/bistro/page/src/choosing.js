@@ -118,8 +118,11 @@ export async function dropped({ files, items }) {
 
 async function within(entry) {
   if (entry.isFile) {
-    const blob = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    return [{ name: entry.fullPath.slice(1), blob }];
+    const name = entry.fullPath.slice(1);
+    const blob = await new Promise((resolve, reject) => {
+      entry.file(resolve, () => reject(Object.assign(new Error("is not read"), { file: name })));
+    });
+    return [{ name, blob }];
   }
   const reader = entry.createReader();
   const found = [];

@@ -159,8 +159,8 @@ class Page {
     let files;
     try {
       files = await dropping;
-    } catch {
-      return this.refuse("unreadable", { name: "" });
+    } catch (error) {
+      return this.refuse("unreadable", { name: error.file ?? "" });
     }
     // What is dropped may be text.
     if (!files.length) return;
