@@ -504,7 +504,7 @@ def test_five_files_are_handed_in_together_and_a_draft_replaces_the_whole(
     # The same five make no second draft; four are another one, in the place of the whole.
     drop_and_hand_in()
     wait_until(page, "document.querySelector('#now .note').textContent.includes('exactly this')")
-    assert page.evaluate("document.querySelectorAll('article:not(#ended)').length") == 1
+    assert page.evaluate("document.querySelectorAll('article').length") == 1
     drop_and_hand_in(remove=1)
     wait_for(page, "held", "4 files: a.txt, …")
     assert [row.split(",")[0] for row in rows(page, "#now")] == ["a.txt", "c.txt", "d.md", "e.md"]
@@ -562,7 +562,7 @@ def test_what_can_be_chosen_said_and_read_without_any_service(new_page, alone):
     drop(page, **{"0": "x" * 2001})
     page.evaluate("document.querySelectorAll('#chosen button')[1].click()")
     assert "sealed, a hand-in may have at most 2 kB" in page.text_content("#refusal")
-    assert page.evaluate("document.querySelectorAll('article:not(#ended)').length") == 0
+    assert page.evaluate("document.querySelectorAll('article').length") == 0
     page.evaluate("document.getElementById('remove-all').click()")
 
     # A folder comes with all that lies in it.
