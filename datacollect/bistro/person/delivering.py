@@ -52,7 +52,7 @@ MOST_INSTEAD = 20
 _AGAIN = "hand it in again, with another folder by -o, as long as there is time; else"
 ADVICE = {
     OTHER_CONTENT: (2, f"{_AGAIN} show the organiser your receipt and the file"),
-    OTHER_FILES: (2, "hand it in again as one file, packed as with tar or zip, while there is time"),
+    OTHER_FILES: (2, "hand it in again, packed into one file by tar or zip, while there is time"),
     OTHER_TICKET: (2, f"{_AGAIN} show the organiser your receipt and your ticket"),
     OTHER_MARK: (2, f"{_AGAIN} show the organiser your receipt and your ticket"),
     NEVER_CAME: (1, "it was not sent while there was time: show the organiser your receipt"),

@@ -455,9 +455,11 @@ def _sealed_into(
 
 def _n_bytes(item: Item) -> int:
     """Return how many bytes all files have."""
+    paths = [each.path for each in item.several]
+    if not paths and item.file is not None:
+        paths = [item.file]
     n_bytes = 0
-    for path in [each.path for each in item.several] or [item.file]:
-        assert path is not None
+    for path in paths:
         with naming_unread(path):
             n_bytes += path.stat().st_size
     return n_bytes

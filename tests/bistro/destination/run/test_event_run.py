@@ -16,6 +16,8 @@ from instances.events import key_of, ticket_of
 from instances.lost_destinations import world_with_destination
 from instances.timestamping import WITHIN_S, until
 
+import datacollect as dc
+from datacollect.bistro.destination.file_sets import LIST, read_set
 from datacollect.bistro.destination.run.logged_entries import (
     LOGGED_WITHIN_S,
     LoggedEntries,
@@ -27,6 +29,7 @@ from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.log.content import header_bytes
+from datacollect.bistro.formats.log.file_list import Among
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import time_in
 from datacollect.bistro.formats.sealing.keep import keep
@@ -146,9 +149,16 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
         # They have the identities in their memory, and do not outlive it.
         until(lambda: not any(map(command_of, openers)), "the end of those who open")
         with collecting(world, file) as process:
-            assert handed_in(person, "b.txt", b"and more") == 0
-            capsys.readouterr()
+            (person / "src").mkdir()
+            (person / "src" / "empty").write_bytes(b"")
+            assert handed_in(person, "b.txt", b"and more", "src") == 0
+            (several,) = json.loads(capsys.readouterr().out)["files"]
             found = once_collected(folder, 2)
+            # All of them, or none: the receipt proves it of the draft, each proof of its file.
+            assert run(["upload", several["keep"], "--event", "event.toml"]) == 0
+            capsys.readouterr()
+            verdict = dc.verify_receipt(several["receipt"], "event.toml", file="src/empty")
+            assert (verdict.among, verdict.collected_s is None) == (Among(1, 2), False)
             assert (found.in_time, found.missing, found.lies) == (2, {}, ())
             assert found.silent == ()
             verdict = Verdict(world.event.id, bytes.fromhex(told["entry"]), COLLECTED)
@@ -174,9 +184,12 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
             until(lambda: world.certificate(world.event.verdicts_url) == new, "the certificate")
             process.send_signal(signal.SIGTERM)
             assert process.wait(WITHIN_S) == 0
-    kept = {path.parent.name: path.read_bytes() for path in folder.glob("files/*/*")}
-    assert kept[told["entry"]] == b"what I declare"
-    assert sorted(kept.values()) == [b"and more", b"what I declare"]
+    files, of_several = folder / "files", folder / "files" / several["entry"]
+    assert {path.name for path in files.iterdir()} == {told["entry"], several["entry"]}
+    assert (files / told["entry"] / "a.txt").read_bytes() == b"what I declare"
+    assert (of_several / "b.txt").read_bytes() == b"and more"
+    assert (of_several / "src" / "empty").read_bytes() == b""
+    assert [each.name for each in read_set(of_several / LIST)] == ["b.txt", "src/empty"]
     # Before the deadline nothing but that is lacking.
     assert run(["event", "status", str(file)]) == 1
     said = capsys.readouterr().out

@@ -359,3 +359,15 @@ def test_noise_is_an_event_or_bad_input():
 @pytest.mark.slow
 def test_much_noise_is_an_event_or_bad_input():
     fuzzed(100_000)
+
+
+def test_an_event_says_how_many_files_a_draft_may_have_and_older_ones_take_one():
+    assert event_of().most_files == 10_000
+    assert event_of(limits={"files": 3}).most_files == 3
+    assert event_of(content="datacollect-content/1").most_files == 1
+    assert read_event(event_bytes().replace(b", files = 10000", b"")).most_files == 1
+    with pytest.raises(ProblemError, match=r"limits\.files must be 1 where content is"):
+        event_of(content="datacollect-content/1", limits={"files": 2})
+    for wrong in (0, 10_001, "many"):
+        with pytest.raises(ProblemError, match=r"limits\.files"):
+            event_of(limits={"files": wrong})

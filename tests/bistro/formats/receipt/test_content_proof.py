@@ -17,9 +17,19 @@ from instances.events import DEADLINE_S, event_bytes, marked_by, owner_of, proof
 from judges import bistro_verifier as judge
 
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.log.content import content_digest, header_bytes, opening_of
+from datacollect.bistro.formats.log.content import (
+    content_code,
+    content_digest,
+    header_bytes,
+    opening_of,
+)
 from datacollect.bistro.formats.log.entry import Commitment
-from datacollect.bistro.formats.receipt.content_proof import proof_of_content, read_content_proof
+from datacollect.bistro.formats.log.file_list import frame
+from datacollect.bistro.formats.receipt.content_proof import (
+    proof_of_content,
+    proofs_of_files,
+    read_content_proof,
+)
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.verify import ShownContent, verify
 from datacollect.bistro.formats.sealing.sealed import Inner
@@ -275,3 +285,64 @@ def test_proofs_that_are_changed_at_random_mean_the_same_to_both():
         assert taken == shows_by_the_page(bytes(changed)), bytes(changed)
         n_taken += taken
     assert 0 < n_taken < 80
+
+
+# One of several files ----------------------------------------------------------------------------
+
+NAMES = ("a", "b/c", "d", "e", "f")
+
+
+class Several(HandedIn):
+    """Five files in one draft, each with a proof of its own."""
+
+    def __init__(self):
+        fields = {"content": "datacollect-content/3", "event": EVENT.id.hex(), "files": 5}
+        header = header_bytes(fields | {"ticket": TICKET.number.hex()})
+        body = b"".join(frame(name, 1) + name[:1].encode() for name in NAMES)
+        super().__init__(file=body, header=header)
+        code = content_code(self.inner.secret, header)
+        code.update(body)
+        self.proofs = [*proofs_of_files(self.commitment.entry, self.inner, code.files())]
+
+
+SEVERAL = Several()
+THIRD = json.loads(SEVERAL.proofs[2].data)
+
+
+def test_the_proof_of_one_of_several_files_opens_its_receipt_for_that_file_alone():
+    for proof, name in zip(SEVERAL.proofs, NAMES, strict=True):
+        for other in NAMES:
+            given = (proof.data, SEVERAL.receipt, other[:1].encode())
+            assert shows(*given) == shows_by_the_page(*given) == (other == name)
+        assert read_content_proof(proof.data) == proof
+        assert not shows(proof.data, MINE.receipt, name[:1].encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"index": each} for each in (1, 3, 5, -1, 2.0, "2", None, True)),
+        *({"count": each} for each in (1, 2, 3, 4, 6, 10_001, 0, "5", 5.0)),
+        *({"path": each} for each in ([], THIRD["path"][:-1], THIRD["path"] * 5, None, [7], "ab")),
+        {"path": THIRD["path"][::-1]},
+        {"format": "datacollect-proof/1"},
+        {"format": "datacollect-proof/3"},
+        {"more": 1},
+        {"ticket": THIRD["name"]},
+        {"key": json.loads(SEVERAL.proofs[1].data)["key"]},
+    ],
+    ids=str,
+)
+def test_a_changed_proof_of_one_of_several_files_shows_nothing(change):
+    given = (json.dumps(THIRD | change).encode(), SEVERAL.receipt, b"d")
+    assert not shows(*given)
+    assert not shows_by_the_page(*given)
+    assert shows(json.dumps(THIRD).encode(), *given[1:])
+
+
+@pytest.mark.parametrize("missing", ["index", "count", "path"])
+def test_a_proof_of_one_of_several_files_says_which(missing):
+    data = json.dumps({key: value for key, value in THIRD.items() if key != missing}).encode()
+    with pytest.raises(ProblemError, match=rf"a\.proof: key {missing} is missing"):
+        read_content_proof(data, "a.proof")
+    assert not shows_by_the_page(data, SEVERAL.receipt, b"d")
