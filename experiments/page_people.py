@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-HELD, WITHIN_S = "holds it, by its own word", 60.0
+HELD, WITHIN_S = "says that it has your hand-in", 60.0
 LINES = "all => all.map(each => each.textContent)"
 
 

@@ -51,7 +51,7 @@ RECEIPT = Receipt(COMMITMENT)
 ENTRY = RECEIPT.entry
 LATEST_S = DEADLINE_S + EVENT.lag_s
 NOTHING_TELLS = (
-    "Nothing tells here how the file was sealed: choose its proof, too, or its .keep instead."
+    "The page cannot tell how the file was sealed: choose its proof, too, or its .keep instead."
 )
 # The first line of the page, by outcome and what was shown.
 SAID = {"in time": "In time: ", "late": "Late: ", "not proved": "This proves nothing."}
@@ -262,8 +262,8 @@ OF_FORM = Receipt(
 SHOWN = OF_FORM.with_more(proofs=[proof(entry=OF_FORM.entry)])
 PROOF = proof_of_content(OF_FORM.entry, INNER).data
 OTHER_SECRET = proof_of_content(OF_FORM.entry, replace(INNER, secret=bytes(32))).data
-NO_FILE = "The file is not the one that was handed in, or was changed since."
-NO_PROOF = "The proof is none, or that of another receipt: choose the one that was saved"
+NO_FILE = "The file is not the one that was handed in, or it was changed since."
+NO_PROOF = "This is not the proof that belongs to this receipt: choose the one that was saved"
 
 
 def test_with_its_proof_a_sentence_says_which_file_by_when_and_whether_it_was_collected(page):
@@ -337,7 +337,7 @@ def test_of_an_event_whose_keeper_is_its_only_witness_that_is_said_in_each_langu
 )
 def test_what_is_no_receipt_is_said_to_be_none(page, text):
     (line,) = checked(page, text)
-    assert line.startswith("This is no receipt: ")
+    assert line.startswith("This is not a receipt: ")
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ from datacollect.net.keys import is_signed
 
 CONTENT = bytes(range(256)) * 400  # 100 KB
 # What the page says once a server holds the file; and before any has.
-HELD, READY = "holds it, by its own word", "in time. "
+HELD, READY = "says that it has your hand-in", "in time. "
 MANY_BYTES = 200_000_000
 
 
@@ -259,7 +259,7 @@ def test_what_is_removed_leaves_no_key_behind(context, world, both_bistros, pers
     wait_for_line(page, HELD)
     first = read_keep(saved(page, r"\.keep$", person))
     hand_in(page, person, person / "other.txt")
-    wait_for_line(page, "does not count: of your files, other.txt")
+    wait_for_line(page, "it does not count: other.txt, handed in")
     wait_for_line(page, HELD)
     second = read_keep(saved(page, r"\.keep$", person))
     owners = [each.owner.seed.hex() for each in (first, second)]
@@ -327,7 +327,7 @@ def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, 
 @pytest.mark.parametrize(
     ("ticket", "said"),
     [
-        ("", "This is no ticket"),
+        ("", "This is not a ticket"),
         ("damaged", "This ticket is damaged"),
         ("other", "This ticket is for another event"),
     ],
@@ -389,7 +389,9 @@ def test_where_there_is_no_room_nothing_is_handed_in(context, world, person):
     session.send("Storage.overrideQuotaForOrigin", room)
     page.goto(world.url)
     hand_in(page, person, person / "large.bin")
-    wait_until(page, "document.getElementById('refusal').textContent.includes('has no room')")
+    wait_until(
+        page, "document.getElementById('refusal').textContent.includes('not have enough space')"
+    )
     assert lines(page) == []
     assert not any(url.endswith("/commit") for url in context.asked)
 
@@ -413,11 +415,15 @@ def test_what_a_browser_says_of_its_room_is_tried_before_a_file_is_sealed(contex
         }"""
     )
     hand_in(page, person, person / "large.bin")
-    wait_until(page, "document.getElementById('refusal').textContent.includes('has no room')")
-    (fits,) = re.findall(r"takes 30 MB, and (\d+)[.\d]* MB fit in", page.text_content("#refusal"))
+    wait_until(
+        page, "document.getElementById('refusal').textContent.includes('not have enough space')"
+    )
+    (fits,) = re.findall(
+        r"needs 30 MB when it is sealed, and (\d+)[.\d]* MB fit\.", page.text_content("#refusal")
+    )
     assert 0 < int(fits) < 20
-    assert any("has room for your file" in each for each in page.evaluate("told"))
-    assert not any("being sealed" in each for each in page.evaluate("told"))
+    assert any("has enough space for your hand-in" in each for each in page.evaluate("told"))
+    assert not any("page seals" in each for each in page.evaluate("told"))
     assert lines(page) == []
     assert not any(url.endswith("/commit") for url in context.asked)
 
@@ -494,7 +500,7 @@ def test_reloaded_in_mid_upload_it_goes_on_from_where_it_was(
     page = opened(context, world)
     slow(context, page, 300_000)
     hand_in(page, person, large)
-    wait_for_line(page, "Sending to")
+    wait_for_line(page, "sends to server")
     wait_for_part(page)
     time.sleep(1)  # so that the server has some of what the page believes it has sent
     offsets = []
@@ -519,7 +525,7 @@ def test_without_network_for_a_while_it_goes_on(context, world, both_bistros, pe
     page = opened(context, world)
     slow(context, page, 300_000)
     hand_in(page, person, large)
-    wait_for_line(page, "Sending to")
+    wait_for_line(page, "sends to server")
     wait_for_part(page)
     context.set_offline(True)
     time.sleep(2)
@@ -588,13 +594,13 @@ def test_a_bistro_is_asked_by_the_owner_to_forget_what_was_begun_before_it_was_s
     page = opened(context, world)
     slow(context, page, 300_000)
     hand_in(page, person, large)
-    wait_for_line(page, "Sending to")
+    wait_for_line(page, "sends to server")
     wait_for_part(page)
     lose_ciphertexts(page)
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
     slow(context, page, -1)
-    wait_for_line(page, "is lost in this browser")
+    wait_for_line(page, "has lost what was sealed")
     # What the browser asks beforehand, whether it may, is no request of the page.
     with page.expect_response(lambda each: each.request.method == "DELETE") as waiting:
         page.set_input_files("article input[type=file]", large)
@@ -622,10 +628,10 @@ def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
         lose_ciphertexts(page)
         page.on("dialog", lambda dialog: dialog.accept())
         page.reload()
-        wait_for_line(page, "is lost in this browser")
+        wait_for_line(page, "has lost what was sealed")
         (person / "other.txt").write_bytes(b"other")
         page.set_input_files("article input[type=file]", person / "other.txt")
-        wait_until(page, "document.querySelector('article .note').textContent.includes('another')")
+        wait_until(page, "document.querySelector('article .note').textContent.includes('not what')")
         context.unroute("**/tus/**")
         page.set_input_files("article input[type=file]", person / "Übung 1.txt")
         wait_for_line(page, HELD)
@@ -733,14 +739,14 @@ def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, p
     say_verdict(context, world, "refused", why)
     page = opened(context, world)
     hand_in(page, person)
-    wait_for_line(page, f"refused by the destination: it {why}.")
+    wait_for_line(page, f"the destination refused it: it {why}.")
     leave(page)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_own", "said"),
-    [(True, "another of your files has its place"), (False, "lacks your ticket's mark")],
+    [(True, "another of your hand-ins counts instead"), (False, "lacks your ticket's mark")],
 )
 def test_whose_entry_stands_in_a_drafts_place_is_seen_by_its_mark(
     context, world, both_bistros, person, is_own, said
@@ -759,7 +765,7 @@ def test_what_does_not_open_is_sealed_anew_from_the_same_file(context, world, bo
     say_verdict(context, world, "refused", "does not open")
     page = opened(context, world)
     hand_in(page, person)
-    wait_for_line(page, "says that it does not open")
+    wait_for_line(page, "says that it cannot open it")
     page.set_input_files("article input[type=file]", person / "Übung 1.txt")
     wait_for_line(page, HELD)
     receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())

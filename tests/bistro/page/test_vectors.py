@@ -45,7 +45,15 @@ from datacollect.bistro.formats.receipt.content_proof import proof_of_content
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, read_receipt
 from datacollect.bistro.formats.receipt.upload_wish import Admission, push_metadata
 from datacollect.bistro.formats.receipt.verify import published
-from datacollect.bistro.formats.sealing.keep import Kept, ciphertext_of, keep, read_keep
+from datacollect.bistro.formats.sealing.keep import (
+    Kept,
+    Sealing,
+    Source,
+    ciphertext_of,
+    keep,
+    keep_files,
+    read_keep,
+)
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.person.items import commitment_of
 from datacollect.net.keys import PrivateKey, public_key_bytes
@@ -73,12 +81,13 @@ import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText, openedCode, openingOf } from "./commitment.js";
 import { amended, linkedTicketText, readEvent, readTicket } from "./event.js";
+import { filesHeaderText, frame } from "./files.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
 import { readReceipt, receiptFile, verdictOf } from "./receipt.js";
 import { commit } from "./services.js";
-import { proofText, readShown } from "./showing.js";
+import { hasProofs, proofTexts, readShown } from "./showing.js";
 import * as statements from "./statements.js";
 import { metadataText } from "./wish.js";
 
@@ -118,7 +127,7 @@ async function made({ event: data, item, keep, upload }) {
     entry,
     owner: statements.publicOf(item.owner_seed),
     header: headerText(event.id, item.name, item.id, event.content),
-    proof: proofText(item),
+    proof: hasProofs(item) ? proofTexts(item)() : null,
     said: each(said, textOf),
     signed: each(said, (bytes) => hex(statements.sign(item.owner_seed, bytes))),
     commit: sent.pop(),
@@ -141,6 +150,30 @@ async function valued(vectors) {
   const opened = (name) => {
     const { event: _, ...codes } = openingOf(inputs[name].secret, inputs[name].header);
     return { ...codes, content_p: codeOf(inputs[name]) };
+  };
+  // Each proof is read again, as whoever is shown it does, with the receipt and the file.
+  const several = (name) => {
+    const { entry, secret, header, files } = inputs[name];
+    const { event: of, files: n, ticket } = JSON.parse(header);
+    const made = contentCode(secret, header);
+    const body = files.map(({ name: each, file }) => {
+      made.begin(each);
+      made.update(utf8(file));
+      return textOf(frame(each, utf8(file).length)) + file;
+    });
+    const content_p = hex(made.digest());
+    const named = files.map((each, i) => ({ ...each, code: made.codes[i] }));
+    // Of that entry, whatever it was made of.
+    const proofOf = proofTexts({ ...inputs.entry, secret, header, files: named });
+    const proofs = files.map((_, i) => proofOf(i).replace(/"entry":"[^"]*"/, `"entry":"${entry}"`));
+    const opened = files.map(({ file }, i) => {
+      const shown = readShown(utf8(proofOf(i)), inputs.entry);
+      return hex(openedCode({ ...shown, event: of }).update(utf8(file)).digest());
+    });
+    const isOpened = opened.every((each) => each === content_p);
+    const isAgain = isOpened && filesHeaderText(of, n, ticket) === header;
+    const told = base64.encode(utf8(body.join("")));
+    return { body: told, codes: made.codes, content_p, proofs, isAgain };
   };
   // Read as whoever is shown a proof reads it: with a receipt of that entry, and no secret.
   const { proof_file: { value: proof, inputs: shown } } = vectors;
@@ -182,7 +215,10 @@ async function valued(vectors) {
     content_code: codeOf(content),
     opened_content: opened("opened_content"),
     opened_content_without_ticket: opened("opened_content_without_ticket"),
-    proof_file: { file: proofText({ ...receipt, ...shown }), content_p: hex(code.digest()) },
+    two_files: several("two_files"),
+    three_files: several("three_files"),
+    five_files: several("five_files"),
+    proof_file: { file: proofTexts({ ...receipt, ...shown })(), content_p: hex(code.digest()) },
     entry: entryOf(inputs.entry),
     entry_of_version_1: entryOf(inputs.entry_of_version_1),
     entry_without_mark: entryOf(inputs.entry_without_mark),
@@ -208,6 +244,11 @@ if (given.amended) {
   const [data, rows] = given.amended;
   const found = amended(readEvent(base64.decode(data)), rows);
   told.amended = [...found.ended.map(({ log }) => log.name), found.verdicts.log.name];
+}
+for (const data of given.several ?? []) {
+  const { ciphertext, files, ...kept } = await readKeep(new Blob([base64.decode(data)]));
+  const again = files.map(({ mtime_ns, ...file }) => ({ ...file, mtime_ms: mtime_ns / 1e6 }));
+  told.events.push(await bytesOf(keepOf(ciphertext, { ...kept, files: again })));
 }
 for (const data of given.events ?? []) told.events.push(readEvent(base64.decode(data)).isOlder);
 console.log(JSON.stringify(told));
@@ -366,6 +407,10 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
     for name in ("receipt", "late_receipt"):
         value = vectors[name]["value"]
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
+    for name in ("two_files", "three_files", "five_files"):
+        said = found.pop(name)
+        assert said.pop("isAgain")
+        assert said == {each: vectors[name]["value"][each] for each in said}
     assert found == {name: vectors[name]["value"] for name in found}
     assert len(found) == 15
 
@@ -452,6 +497,31 @@ def test_receipts_and_keeps_are_the_same_and_read_by_both(made, tmp_path):
             assert b"".join(stack.enter_context(ciphertext_of(path, found)))[:6] == b"sealed"
         assert (found.owner, found.ticket) == (case.owner, case.ticket)
         assert (found.inner, commitment_of(found, case.event)) == (case.kept.inner, case.commitment)
+
+
+@pytest.mark.slow
+def test_the_keep_of_several_files_is_the_same(tmp_path):
+    event = read_event(EVENT_DATA["tickets"])
+    ticket, owner, salt = ticket_of(event), owner_key("several"), bytes(32)
+    sources = []
+    for name in NAMES:
+        file = tmp_path / f"{len(sources)}"
+        file.write_bytes(name.encode())
+        os.utime(file, ns=(0, MTIME_MS * 10**6))
+        sources.append(Source(name.translate({ord(each): None for each in "\\\x7f\t"}), file))
+    header = {"content": "datacollect-content/3", "event": event.id.hex(), "files": len(sources)}
+    said = hand_in_statement(event.id, salt, public_key_bytes(owner.public))
+    sealing = Sealing(
+        event=event.id,
+        salt=salt,
+        inner=Inner(header_bytes(header), bytes(32), ticket.key.sign(said)),
+        owner=owner,
+        ticket=ticket,
+        recipients=event.recipients,
+    )
+    keep_files(sources, tmp_path / "several.keep", sealing)
+    data = base64.b64encode((tmp_path / "several.keep").read_bytes()).decode()
+    assert by_the_script({"several": [data]})["events"] == [data]
 
 
 @pytest.mark.slow

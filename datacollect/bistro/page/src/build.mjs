@@ -18,7 +18,12 @@ const { metafile } = await build({
   target: "es2022",
   charset: "utf8",
   legalComments: "none",
-  alias: { "url-parse": "./url.js" },
+  alias: {
+    "url-parse": "./url.js",
+    "@noble/post-quantum/hybrid.js": "./none.js",
+    "@noble/curves/nist.js": "./none.js",
+    "@noble/hashes/scrypt.js": "./none.js",
+  },
   metafile: true,
   outfile: join(into, "page.js"),
 });

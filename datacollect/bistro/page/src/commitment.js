@@ -2,6 +2,8 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bigEndian, hex, joined, unhex, utf8 } from "./bytes.js";
+import { FilesCode, isOfSeveral, openedFileCode } from "./files.js";
+import { keyOf, ticketCode } from "./keys.js";
 
 // What of an entry binds where it has a mark.
 export const MARKED_DIGITS = 48;
@@ -35,8 +37,10 @@ export function headerText(event, name, ticket, content) {
   return JSON.stringify({ ...(content && { content }), event, name, ...(ticket && { ticket }) });
 }
 
-// Begins what an entry says of a content: it is to be updated with the file's bytes.
+// Begins what an entry says of a content: it is to be updated with the file's bytes; of several files
+// also to be told where each one begins.
 export function contentCode(secret, header) {
+  if (isOfSeveral(header)) return new FilesCode(secret, header);
   const opening = openingOf(secret, header);
   if (opening) return openedCode(opening);
   const code = hmac.create(sha256, unhex(secret));
@@ -49,18 +53,18 @@ export function contentCode(secret, header) {
 export function openingOf(secret, header) {
   if (!header.startsWith(OPENED_HEADER)) return null;
   const { event, name, ticket = "" } = JSON.parse(header);
-  const keyOf = (what) => hmac(sha256, unhex(secret), utf8(`datacollect-content-key/2\n${what}`));
-  const codeOf = (what, bytes) => hex(hmac(sha256, keyOf(what), bytes));
   return {
     event,
-    key: hex(keyOf("file")),
-    name: codeOf("name", utf8(name)),
-    ticket: codeOf("ticket", unhex(ticket, ticket.length / 2)),
+    key: hex(keyOf(secret, "file")),
+    name: hex(hmac(sha256, keyOf(secret, "name"), utf8(name))),
+    ticket: hex(ticketCode(secret, ticket)),
   };
 }
 
-// As `contentCode`, by what is shown of it.
-export function openedCode({ event, key, name, ticket }) {
+// As `contentCode`, by what is shown of it; of several files one.
+export function openedCode(opening) {
+  if (opening.path) return openedFileCode(opening);
+  const { event, key, name, ticket } = opening;
   const code = hmac.create(sha256, unhex(key));
   return code
     .update(utf8("datacollect-content/2\n"))

@@ -49,11 +49,15 @@ export function readEvent(bytes) {
     alone: tree.alone ?? false,
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
+    // So many are handed in together; older events take one.
+    mostFiles: tree.limits?.files ?? 1,
     // So many of a ticket may count.
     mostDrafts: tree.limits?.commitments_per_ticket ?? 10,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),
     witnesses: tree.witnesses.map((row) => readVerifierKey(row.vkey, OF_WITNESS)),
     verdicts: tree.verdicts && verdictsOf(tree.verdicts),
+    // `{ why, at }` where the organiser has ended it for good: nothing more is taken, nor collected.
+    cancelled: null,
     // Logs of verdicts that others have succeeded, and until when what they proved stands.
     ended: [],
     bistros: (tree.bistros ?? []).map(bistroOf),
@@ -87,7 +91,10 @@ export function amended(event, rows) {
       revoked: [...found.revoked, ...(tree.revoked ?? [])],
     };
   }
-  return succeeded(found, event, [...seen]);
+  const amendments = [...seen].sort(([a, x], [b, y]) => x.tree.number - y.tree.number || (a < b ? -1 : 1));
+  const [, last] = amendments.find(([, { tree }]) => tree.cancelled) ?? [];
+  const cancelled = last ? { why: last.tree.cancelled, at: last.time } : null;
+  return succeeded({ ...found, cancelled }, event, amendments);
 }
 
 // An event whose logs of verdicts have ended one after the other, in the order of their amendments. One
@@ -98,7 +105,6 @@ function succeeded(event, original, amendments) {
   const names = new Set(logs.map(({ name }) => name));
   const holders = [...logs, ...original.witnesses, ...original.bistros];
   const keys = new Set([original.organiser, ...holders.map(({ key }) => key)].map(hex));
-  amendments.sort(([a, x], [b, y]) => x.tree.number - y.tree.number || (a < b ? -1 : 1));
   return amendments.reduce((before, [, { tree, time }]) => {
     const next = tree.verdicts && verdictsOf(tree.verdicts);
     const isNew = next && !names.has(next.log.name) && !keys.has(hex(next.log.key));

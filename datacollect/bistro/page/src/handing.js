@@ -4,6 +4,7 @@ import { hex, randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
 import { isOut } from "./drafts.js";
 import { amended, latest } from "./event.js";
+import { filesHeaderText, frameBytes } from "./files.js";
 import { amendmentsOf, verdictOn } from "./services.js";
 import { isOfSameTicket, markOf } from "./marks.js";
 import { prove } from "./proving.js";
@@ -26,8 +27,20 @@ const VERDICT_AGAIN_S = 30;
 const COLLECTED_AGAIN_S = 300;
 const SETTLED_S = 3600;
 const DOES_NOT_OPEN = "does not open";
-// What age adds: a head for each recipient, 16 bytes for each 64 KiB.
-export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
+// How many bytes files have, given names and blobs.
+export const bytesOf = (files) => files.reduce((sum, { blob }) => sum + blob.size, 0);
+
+// And sealed: age adds a head for each recipient, 16 bytes for each 64 KiB.
+export function sealedBytes(files) {
+  const nBytes = bytesOf(files) + frameBytes(files);
+  return nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
+}
+
+// What a hand-in of several files is called where there is room for one name.
+function nameOf(files) {
+  const tops = [...new Set(files.map(({ name }) => name.split("/")[0]))];
+  return tops.length > 1 ? `${tops[0]}+${tops.length - 1}` : tops[0];
+}
 
 class Removed extends Error {}
 
@@ -106,24 +119,28 @@ export class Handing {
     this.changed();
   }
 
-  // Seals a file, keeps it, and hands it in. Throws where it cannot be sealed or kept: nothing is
-  // committed then. `begun` is told its id once it is among the items.
-  async handIn(file, ticket, begun) {
+  // Seals files, keeps them, and hands them in together. Throws where they cannot be sealed or kept:
+  // nothing is committed then. `files`: names and blobs. `begun` is told the item's id once it is there.
+  async handIn(files, ticket, begun) {
     const { id } = this.event;
     const salt = randomHex(32);
     const owner_seed = randomHex(32);
     const owner = publicOf(owner_seed);
     const said = handInStatement(id, salt, owner);
+    const isOfSeveral = files.length > 1;
     const item = {
       id: randomHex(8),
       state: "sealing",
       created: Date.now(),
       event: id,
-      name: file.name,
-      bytes: file.size,
-      mtime_ms: file.lastModified,
+      name: nameOf(files),
+      bytes: bytesOf(files),
+      mtime_ms: files[0].blob.lastModified,
+      ...(isOfSeveral && { files: files.map(fileOf) }),
       salt,
-      header: headerText(id, file.name, ticket?.id, this.event.content),
+      header: isOfSeveral
+        ? filesHeaderText(id, files.length, ticket?.id)
+        : headerText(id, files[0].name, ticket?.id, this.event.content),
       secret: randomHex(32),
       ticket_signature: ticket ? hex(sign(ticket.seed, said)) : null,
       owner,
@@ -139,11 +156,13 @@ export class Handing {
       this.#kept(item);
       begun(item.id);
       try {
-        await this.#tryRoom(item, file);
-        Object.assign(item, await this.#sealed(item, file));
+        await this.#tryRoom(item, files);
+        const { codes, ...sealed } = await this.#sealed(item, files);
+        Object.assign(item, sealed);
+        if (codes) item.files = item.files.map((each, i) => ({ ...each, code: codes[i] }));
         if (item.size > this.event.mostBytes) throw new RangeError("too long");
-      // Once for all: no retry, at whatever service, makes another entry of it.
-      item.mark = await markOf(item, this.event);
+        // Once for all: no retry, at whatever service, makes another entry of it.
+        item.mark = await markOf(item, this.event);
       } catch (error) {
         await this.#drop(item.id);
         throw error;
@@ -155,12 +174,15 @@ export class Handing {
   }
 
   // The item, of this ticket, that already hands in these bytes and may count; undefined: there is none.
-  // Where the last one counts, only the last one is: an earlier one may be handed in again.
-  async sameAs(file, ticket) {
+  // Where the last one counts, only the last one is: an earlier one may be handed in again. `comparing` is
+  // called before bytes are read, which takes as long as sealing does.
+  async sameAs(files, ticket, comparing) {
     const items = [...this.items.values()].filter((item) => this.#mayCount(item, ticket));
     for (const item of this.event.counts === "last" ? items.slice(-1) : items) {
-      if (item.bytes !== file.size) continue;
-      if ((await this.helper.ask({ digest: { blob: file, inner: item } })) === item.content_p) return item;
+      const isAlike = item.bytes === bytesOf(files) && (item.files?.length ?? 1) === files.length;
+      if (!isAlike) continue;
+      comparing();
+      if ((await this.helper.ask({ digest: { files, inner: item } })) === item.content_p) return item;
     }
   }
 
@@ -169,12 +191,12 @@ export class Handing {
     return isKept && !isOut(item) && (item.ticket ?? null) === (ticket?.token ?? null);
   }
 
-  // Seals the same file anew for an entry whose ciphertext is lost; false where it is another file.
-  async sealAnew(id, file) {
+  // Seals the same files anew for an entry whose ciphertext is lost; false where they are others.
+  async sealAnew(id, files) {
     let isSame = false;
     await this.#alone(id, async () => {
       const item = await this.store.item(id);
-      const { size, ciphertext_sha256, content_p } = await this.#sealed(item, file);
+      const { size, ciphertext_sha256, content_p } = await this.#sealed(item, files);
       isSame = content_p === item.content_p;
       if (!isSame) return;
       // What a bistro has of another ciphertext is of no use there.
@@ -261,20 +283,20 @@ export class Handing {
 
   // Writes so many bytes as the sealed file has, and removes them: what browsers say of their room, in
   // private windows above all, is not so, and sealing takes minutes where this takes seconds.
-  async #tryRoom({ id, event }, file) {
-    const nBytes = sealedBytes(file.size);
+  async #tryRoom({ id, event }, files) {
+    const nBytes = sealedBytes(files);
     this.#progressed(id, "room");
     const order = { id, event, nBytes };
     const fits = await this.helper.ask({ room: order }).finally(() => this.progress.delete(id));
     if (fits < nBytes) throw new NoRoom(fits);
   }
 
-  #sealed(item, file) {
+  #sealed(item, files) {
     const { id, event, header, secret, ticket_signature } = item;
     const inner = { header, secret, ticket_signature };
-    const order = { id, event, inner, file, recipients: this.event.recipients };
+    const order = { id, event, inner, files, recipients: this.event.recipients };
     return this.helper.ask({ seal: order }, (nRead) => {
-      this.#progressed(id, "sealing", nRead / Math.max(file.size, 1));
+      this.#progressed(id, "sealing", nRead / Math.max(item.bytes, 1));
     }).finally(() => this.progress.delete(id));
   }
 
@@ -305,7 +327,11 @@ export class Handing {
     if (this.standing(item).time === undefined) {
       const isProved = await prove(item, () => this.event, save);
       await save(isProved ? item : { ...item, state: "refused" });
-      if (!isProved) return;
+      if (!isProved) {
+        // It may be cancelled.
+        this.learnAmendments();
+        return;
+      }
     }
     while (this.#isToBePushed(item)) {
       const ciphertext = await this.store.ciphertext(item);
@@ -332,7 +358,7 @@ export class Handing {
 
   #isToBePushed(item) {
     const { holder, isLate } = this.standing(item);
-    const isOpen = this.clock.now() < this.event.collectUntil;
+    const isOpen = this.clock.now() < this.event.collectUntil && !this.event.cancelled;
     return this.event.bistros.length > 0 && !holder && !isLate && isOpen;
   }
 
@@ -369,10 +395,13 @@ export class Handing {
   #isUnsettled(item) {
     const { holder, collected } = this.standing(item);
     const isRefused = item.verdict?.word === "refused" && item.verdict.why !== DOES_NOT_OPEN;
-    const isSettled = collected !== undefined && this.clock.now() > this.event.collectUntil + SETTLED_S;
+    const isSaid = collected !== undefined || item.verdict?.word === "superseded";
+    const isSettled = isSaid && this.clock.now() > this.event.collectUntil + SETTLED_S;
     return item.state === "sealed" && holder && !isSettled && !isRefused;
   }
 }
+
+const fileOf = ({ name, blob }) => ({ name, bytes: blob.size, mtime_ms: blob.lastModified });
 
 // Each amendment once, with all its proofs.
 function united(rows) {

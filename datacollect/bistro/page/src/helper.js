@@ -25,7 +25,7 @@ export class Helper {
       return;
     }
     this.#waiting.delete(number);
-    if (failed) reject(Object.assign(new Error(failed.message), { name: failed.name }));
+    if (failed) reject(Object.assign(new Error(failed.message), failed));
     else resolve(done);
   }
 

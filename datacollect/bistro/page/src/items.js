@@ -2,12 +2,16 @@
 // newest one stands on top of the page, the others below the form.
 import { places } from "./drafts.js";
 import { keepOf } from "./keep.js";
-import { lineOf } from "./lines.js";
+import { chosenIn, element, fileRow } from "./choosing.js";
+import { fileState, lineOf, nameOf } from "./lines.js";
 import { receiptFile } from "./receipt.js";
-import { proofText } from "./showing.js";
+import { hasProofs, proofTexts } from "./showing.js";
+import { zipOf } from "./zip.js";
 
-const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–" };
-const BUTTONS = ["save_receipt", "save_proof", "save_keep", "try_again", "forget"];
+const SIGNS = { done: "✓", not_yet: "…", held: "…", not_done: "✗", replaced: "–", cancelled: "–" };
+const BUTTONS = ["save_receipt", "save_proof", "save_proofs", "save_keep", "try_again", "forget"];
+// Of so many files each has a row: browsers take seconds for thousands.
+const MOST_ROWS = 200;
 
 export class Items {
   // `now`, `before`: where the newest one goes, and the others; `said` tells those who cannot see.
@@ -23,7 +27,8 @@ export class Items {
   isAnyUnsafe() {
     return [...this.handing.items.values()].some((item) => {
       const { holder, isLate } = this.handing.standing(item);
-      const isDone = holder || isLate || this.handing.event.bistros.length === 0;
+      const { bistros, cancelled } = this.handing.event;
+      const isDone = holder || isLate || cancelled || bistros.length === 0;
       return item.state === "sealing" || (item.state === "sealed" && !isDone) || this.#isUnsaved(item);
     });
   }
@@ -69,7 +74,7 @@ export class Items {
   // Says what has become of the newest one, once for each change, and not how many bytes were sent.
   #tell(item) {
     const card = item && this.cards.get(item.id);
-    const text = card ? `${item.name}: ${card.state.textContent}. ${card.toDo.textContent}` : "";
+    const text = card ? `${card.name.textContent}: ${card.state.textContent}. ${card.toDo.textContent}` : "";
     set(this.said, text);
     const { name } = this.handing.event;
     document.title = card ? `${SIGNS[card.is]} ${card.state.textContent} – ${name}` : name;
@@ -87,6 +92,8 @@ export class Items {
       note: add("p", root, { className: "note", role: "alert" }),
       name: add("p", root, { id: `name-${id}`, className: "name" }),
       about: add("p", root, { className: "about" }),
+      // Many scroll, also for whoever has no mouse.
+      files: add("ul", root, { className: "files", tabIndex: 0 }),
       toDo: add("p", root, { className: "to-do" }),
       code: add("p", root, { className: "code" }),
       counts: add("p"),
@@ -97,12 +104,14 @@ export class Items {
       again: add("label"),
     };
     root.setAttribute("aria-labelledby", `${card.state.id} ${card.name.id}`);
+    card.files.setAttribute("aria-labelledby", card.name.id);
     card.againText = add("span", card.again);
     card.file = add("input", card.again, { type: "file" });
     const buttons = add("div", root, { className: "buttons" });
     for (const [name, act] of [
       ["save_receipt", () => this.#saveReceipt(id)],
       ["save_proof", () => this.#saveProof(id)],
+      ["save_proofs", () => this.#saveProofs(id)],
       ["save_keep", () => this.#saveKeep(id)],
       ["try_again", () => this.handing.tryAgain(id)],
       ["forget", () => this.#forget(id)],
@@ -122,18 +131,19 @@ export class Items {
     const other = this.places.get(item.id);
     const { key, values, state, toDo } = lineOf(item, standing, progress, other, handing.event, texts);
     const isSealed = Boolean(item.ciphertext_sha256);
-    const hasProof = isSealed && proofText(item) !== null;
-    const papers = texts.say(hasProof ? "papers_both" : "papers_receipt");
-    const say = (name, more) => texts.say(name, { name: item.name, papers, ...more });
+    const hasProof = isSealed && hasProofs(item);
+    const papers = texts.say(hasProof ? (item.files ? "papers_all" : "papers_both") : "papers_receipt");
+    const say = (which, more) => texts.say(which, { name: nameOf(item, texts), papers, ...more });
     card.is = state;
     card.root.className = state;
     set(card.sign, SIGNS[state]);
     set(card.state, say(`state_${state}`));
-    set(card.name, item.name);
+    set(card.name, nameOf(item, texts));
+    if (item.files) this.#drawFiles(card, item, key, progress, hasProof);
     set(card.about, say("about", { bytes: texts.bytes(item.bytes), at: texts.instant(item.created / 1000) }));
     set(card.toDo, say(`do_${toDo}`));
-    const isReplaced = state === "replaced";
-    set(card.code, standing.code && !isReplaced ? say("code", { code: standing.code }) : "");
+    const isOver = ["replaced", "cancelled"].includes(state);
+    set(card.code, standing.code && !isOver ? say("code", { code: standing.code }) : "");
     const nOthers = [...this.places.values()].filter((each) => each?.id === item.id).length;
     set(card.counts, nOthers ? say("counts_this", { n: nOthers + 1 }) : "");
     set(card.line, say(key, values));
@@ -148,19 +158,48 @@ export class Items {
       card.troubles.replaceChildren(...rows.map((row) => set(document.createElement("li"), row)));
     }
     // Who did not answer is of no more use once somebody has.
-    card.troubles.hidden = rows.length === 0 || standing.holder || isReplaced;
-    const hint = isSealed && !isReplaced && this.#hint(item, standing);
+    card.troubles.hidden = rows.length === 0 || standing.holder || isOver;
+    const hint = isSealed && !isOver && this.#hint(item, standing);
     set(card.hint, hint ? say(hint) : "");
     set(card.againText, say("same_file"));
-    card.again.hidden = item.state !== "lost";
+    card.file.multiple = Boolean(item.files);
+    card.file.webkitdirectory = Boolean(item.files?.some((file) => file.name.includes("/")));
+    card.again.hidden = item.state !== "lost" || isOver;
     for (const name of BUTTONS) set(card[name], say(name));
     card.save_receipt.hidden = !isSealed;
     card.save_receipt.className = hint && hint !== "saved" && standing.proves > 0 ? "first" : "";
-    card.save_proof.hidden = !hasProof;
+    card.save_proof.hidden = !hasProof || Boolean(item.files);
+    card.save_proofs.hidden = !hasProof || !item.files;
     set(card.shows, hasProof ? say("proof_shows") : "");
     card.save_keep.hidden = !isSealed || Boolean(item.anew) || item.state === "lost";
-    card.try_again.hidden = item.state !== "refused";
+    card.try_again.hidden = item.state !== "refused" || isOver;
     card.forget.hidden = item.state === "sealing";
+  }
+
+  // Each file of several, how far it is, and what saves its proof.
+  #drawFiles(card, { id, files, bytes }, key, progress, hasProof) {
+    const { texts } = this;
+    const nRead = progress?.what === "sealing" ? progress.part * bytes : 0;
+    let end = 0;
+    const states = files.slice(0, MOST_ROWS).map((file) => {
+      end += file.bytes;
+      return key === "sealing" && end <= nRead ? "file_sealed" : fileState(key);
+    });
+    const drawn = [texts.language, hasProof, ...states].join();
+    if (card.drawn === drawn) return;
+    card.drawn = drawn;
+    const rows = states.map((state, i) => {
+      const { name, bytes: nBytes } = files[i];
+      const button = hasProof && element("button", { type: "button", textContent: texts.say("save_proof") });
+      if (button) {
+        button.setAttribute("aria-label", texts.say("save_proof_of", { name }));
+        button.addEventListener("click", () => this.#saveProof(id, i));
+      }
+      return fileRow(name, nBytes, texts, state, button);
+    });
+    const nMore = files.length - rows.length;
+    if (nMore) rows.push(element("li", { textContent: texts.say("more", { n: nMore }) }));
+    card.files.replaceChildren(...rows);
   }
 
   // Whether the receipt is to be saved: again, where it proves more than what was saved.
@@ -180,9 +219,17 @@ export class Items {
   }
 
   // What it shows is known once the file is sealed, and stays so: of this no saving is remembered.
-  #saveProof(id) {
+  #saveProof(id, index = 0) {
     const item = this.handing.items.get(id);
-    download(new Blob([proofText(item)]), `${item.name}.proof`);
+    const { name } = item.files?.[index] ?? item;
+    download(new Blob([proofTexts(item)(index)]), `${name.split("/").at(-1)}.proof`);
+  }
+
+  #saveProofs(id) {
+    const item = this.handing.items.get(id);
+    const textOf = proofTexts(item);
+    const proofs = item.files.map(({ name }, i) => ({ name: `${name}.proof`, text: textOf(i) }));
+    download(zipOf(proofs), `${item.name}.proofs.zip`);
   }
 
   async #saveKeep(id) {
@@ -192,17 +239,30 @@ export class Items {
   }
 
   #forget(id) {
-    const { name } = this.handing.items.get(id);
-    if (confirm(this.texts.say("forget_sure", { name }))) this.handing.forget(id);
+    const item = this.handing.items.get(id);
+    const papers = this.texts.say(item.files ? "papers_all" : "papers_both");
+    const said = this.texts.say("forget_sure", { name: nameOf(item, this.texts), papers });
+    if (confirm(said)) this.handing.forget(id);
   }
 
   async #again(id, card) {
-    const file = card.file.files[0];
-    if (!file) return;
-    const isSame = await this.handing.sealAnew(id, file);
+    const found = [...card.file.files];
+    if (!found.length) return;
+    const files = sameNames(this.handing.items.get(id), found);
+    const isSame = files !== null && (await this.handing.sealAnew(id, files));
     card.file.value = "";
     set(card.note, isSame ? "" : this.texts.say("other_file"));
   }
+}
+
+// The files of an item among those that were chosen, in its order; null where some are missing. Where
+// folders are not known a name alone will do: the bytes decide.
+function sameNames({ name, files }, found) {
+  if (!files) return [{ name, blob: found[0] }];
+  const byName = new Map(chosenIn({ files: found }).flatMap((file) => [[file.blob.name, file], [file.name, file]]));
+  const blobOf = (each) => (byName.get(each) ?? byName.get(each.split("/").at(-1)))?.blob;
+  const all = files.map(({ name: each }) => ({ name: each, blob: blobOf(each) }));
+  return all.every(({ blob }) => blob) ? all : null;
 }
 
 // What stays the same is not read out again.

@@ -15,7 +15,28 @@ const STATES = {
   collected: "done",
   replaced: "replaced",
   superseded: "replaced",
+  cancelled: "cancelled",
+  cancelled_early: "cancelled",
 };
+// What a hand-in is called: by its file's name, or by how many there are.
+export const nameOf = ({ name, files }, texts) =>
+  files ? texts.say("n_files", { n: files.length, name: files[0].name }) : name;
+
+// How far each file of a hand-in is, by the key of the line: the key of a text.
+const FILES = {
+  room: "waiting",
+  sealing: "waiting",
+  asking: "sealed",
+  acknowledged: "sealed",
+  ready: "proved",
+  sending: "proved",
+  proved_only: "proved",
+  held: "held",
+  held_last: "held",
+  collected: "collected",
+};
+export const fileState = (key) => `file_${FILES[key] ?? "off"}`;
+
 const TO_DO = { sending: "ready", unopened: "lost", replaced: "superseded" };
 
 // `found`: `{ key, values, state, toDo }`, all of them keys of texts but the values. `other`: what stands
@@ -30,6 +51,7 @@ function keyOf(item, standing, progress, other, event, texts) {
   if (progress?.what === "stopped") return ["stopped", { words: progress.words }];
   if (progress?.what === "room") return ["room"];
   if (item.state === "sealing" || progress?.what === "sealing") return ["sealing"];
+  if (time === undefined && event.cancelled) return ["cancelled_early"];
   if (item.state === "interrupted") return ["interrupted"];
   if (time === undefined) {
     if (item.state === "refused") return ["refused"];
@@ -46,13 +68,14 @@ function keyOf(item, standing, progress, other, event, texts) {
   if (item.verdict?.isByStranger) return ["superseded_by_stranger", values];
   if (item.verdict?.word === "superseded") return ["superseded", values];
   if (item.verdict?.word === "refused" && !item.anew) {
-    if (item.state === "lost") return ["unopened", values];
+    if (item.state === "lost") return [event.cancelled ? "cancelled" : "unopened", values];
     return ["refused_in_the_end", { ...values, why: texts.say(`why_${item.verdict.why.replaceAll(" ", "_")}`) }];
   }
   if (other) {
-    return ["replaced", { ...values, other: other.name, at: texts.instant(other.created / 1000) }];
+    return ["replaced", { ...values, other: nameOf(other, texts), at: texts.instant(other.created / 1000) }];
   }
   if (collected !== undefined) return ["collected", { ...values, at: texts.instant(collected) }];
+  if (event.cancelled) return ["cancelled", values];
   if (holder) return [event.verdicts?.url ? "held" : "held_last", values];
   if (item.state === "lost") return ["lost", values];
   if (event.bistros.length === 0) return ["proved_only", values];

@@ -1,11 +1,12 @@
 // What people see and do.
 import { base64 } from "./bytes.js";
 import { checkReceipt } from "./checking.js";
+import { Choosing, chosenIn, dropped, element } from "./choosing.js";
 import { linkedTicketText, readEvent, readTicket } from "./event.js";
-import { dropped, nameButtons } from "./dropping.js";
-import { Handing, NoRoom, sealedBytes } from "./handing.js";
+import { bytesOf, Handing, NoRoom, sealedBytes } from "./handing.js";
 import { Helper } from "./helper.js";
 import { Items } from "./items.js";
+import { nameOf } from "./lines.js";
 import { Clock } from "./services.js";
 import { Store } from "./store.js";
 import { Texts } from "./texts.js";
@@ -42,6 +43,7 @@ class Page {
     this.handing = new Handing(event, this.store, this.helper, this.clock, () => this.draw());
     this.ticket = null;
     this.items = new Items(byId("now"), byId("items"), byId("said"), this.handing);
+    this.chosen = new Choosing(byId("file"), byId("chosen"), () => this.drawChosen());
     this.setLanguage([storedLanguage() ?? [], navigator.languages].flat());
   }
 
@@ -49,9 +51,16 @@ class Page {
     return this.handing.event;
   }
 
+  // Whether several files can be handed in together.
+  get isOfSeveral() {
+    return this.event.mostFiles > 1;
+  }
+
   async begin() {
     byId("event-id").textContent = this.event.id;
     byId("ticket-row").hidden = this.event.admission !== "tickets";
+    byId("file").multiple = this.isOfSeveral;
+    byId("folder").hidden = !this.isOfSeveral || !("webkitdirectory" in byId("file"));
     if (this.event.isOlder) {
       byId("submit").disabled = true;
       this.refuse("older_event");
@@ -81,7 +90,16 @@ class Page {
       keepLanguage(target.value);
       this.draw();
     });
-    byId("file").addEventListener("change", () => this.drawTaken());
+    byId("file").addEventListener("change", ({ target }) => this.choose(chosenIn(target)));
+    byId("folder").addEventListener("click", () => {
+      const field = element("input", { type: "file", webkitdirectory: true });
+      field.addEventListener("change", () => this.choose(chosenIn(field)));
+      field.click();
+    });
+    byId("remove-all").addEventListener("click", () => {
+      this.chosen.clear();
+      byId("file").focus();
+    });
     // Anywhere: beside its place a file would take that of the page.
     for (const name of ["dragover", "dragleave", "drop"]) {
       addEventListener(name, (event) => {
@@ -89,9 +107,7 @@ class Page {
         if (event.target.matches?.("input[type=file]:not(#file)")) return;
         event.preventDefault();
         byId("drop").classList.toggle("over", name === "dragover");
-        const given = name === "drop" && dropped(event.dataTransfer);
-        // What is dropped may be text.
-        if (given?.files.length && !byId("form-section").hidden) this.takeDropped(given);
+        if (name === "drop" && !byId("form-section").hidden) this.takeDropped(dropped(event.dataTransfer));
       });
     }
     byId("check").addEventListener("submit", (event) => {
@@ -114,7 +130,7 @@ class Page {
     const isStrict = neverCame === "none" && counts !== "all";
     const keys = [`counts_${counts}`, ...(isStrict ? [`never_came_${counts}`] : [])];
     write("counts", keys.map((key) => this.texts.say(key)).join(" "));
-    this.drawTaken();
+    this.drawChosen();
     this.drawTicket();
     this.drawTime();
   }
@@ -139,80 +155,99 @@ class Page {
     byId("ticket-other").hidden = isAsked;
   }
 
-  // One file at a time: of several none is taken before somebody has said which.
-  takeDropped({ files, hasFolder }) {
-    if (files.length === 1 && !hasFolder) return this.take(files[0]);
-    byId("file").value = "";
-    this.drawTaken();
-    if (hasFolder) return this.refuse("folder");
-    this.refuse("several", { n: files.length });
-    byId("several").replaceChildren(...nameButtons(files, this.texts, (file) => this.take(file)));
-  }
-
-  take(file) {
-    if (byId("file").files[0] !== file) {
-      const only = new DataTransfer();
-      only.items.add(file);
-      byId("file").files = only.files;
+  async takeDropped(dropping) {
+    let files;
+    try {
+      files = await dropping;
+    } catch (error) {
+      return this.refuse("unreadable", { name: error.file ?? "" });
     }
-    this.drawTaken();
+    // What is dropped may be text.
+    if (!files.length) return;
+    this.choose(files);
     byId("submit").focus();
   }
 
-  drawTaken() {
-    const [file] = byId("file").files;
-    write("refusal", "");
-    byId("several").replaceChildren();
-    write("taken", file ? this.texts.say("taken", { name: file.name, bytes: this.texts.bytes(file.size) }) : "");
+  // Adds files to those that are there. Who chooses again where one is taken means another one; who drops
+  // several there sees them all, and removes what he does not mean.
+  choose(files) {
+    if (this.isOfSeveral) this.chosen.add(files);
+    else if (files.length) this.chosen.put(files);
+  }
+
+  drawChosen() {
+    const { texts, chosen } = this;
+    if (!chosen) return;
+    const { files } = chosen;
+    chosen.draw(texts);
+    byId("remove-all").hidden = files.length < 2;
+    write("drop-hint", texts.say(this.isOfSeveral ? "drop" : "drop_one"));
+    write("file-label", texts.say(this.isOfSeveral ? "files" : "file"));
+    const values = { n: files.length, bytes: texts.bytes(bytesOf(files)) };
+    write("taken", files.length > 1 ? texts.say("taken", values) : "");
+    const fault = files.length > 0 && this.fault(files);
+    write("refusal", fault ? texts.say(...fault) : "");
+  }
+
+  // Why files cannot be handed in as they are: the key of a text and its values; undefined: they can.
+  fault(files) {
+    const { mostFiles, mostBytes } = this.event;
+    if (mostFiles === 1 && files.length > 1) return ["one_file", { n: files.length }];
+    if (files.length > mostFiles) return ["too_many", { n: files.length, most: mostFiles }];
+    const nFaults = this.chosen.faults().filter(Boolean).length;
+    if (nFaults) return ["faults", { n: nFaults }];
+    if (bytesOf(files) > mostBytes) return ["too_long", { most: this.texts.bytes(mostBytes) }];
   }
 
   async handIn() {
-    const file = byId("file").files[0];
+    const { files } = this.chosen;
     const needsTicket = this.event.admission === "tickets";
     const ticket = needsTicket ? this.ticket : null;
     write("refusal", "");
-    if (!file) return this.refuse("file_needed", {}, "file");
+    if (!files.length) return this.refuse("file_needed", {}, "file");
+    const fault = this.fault(files);
+    if (fault) return this.refuse(...fault);
     if (needsTicket && !this.ticket?.token) return this.refuse("ticket_needed", {}, "ticket");
-    if (file.size > this.event.mostBytes) {
-      return this.refuse("too_long", { most: this.texts.bytes(this.event.mostBytes) }, "file");
-    }
+    // A single one goes without its folder.
+    if (files.length === 1) files[0] = { ...files[0], name: files[0].blob.name };
     byId("submit").disabled = true;
     try {
-      const same = await this.handing.sameAs(file, ticket);
-      if (same) await this.handInAgain(same, file);
-      else await this.handInFirst(file, ticket);
-      byId("file").value = "";
-      this.drawTaken();
+      const comparing = () => write("taken", this.texts.say("comparing"));
+      const same = await this.handing.sameAs(files, ticket, comparing);
+      if (same) await this.handInAgain(same, files);
+      else await this.handInFirst(files, ticket);
+      this.chosen.remove(files);
     } catch (error) {
-      await this.refuseFor(error, file);
+      await this.refuseFor(error, files);
     } finally {
       byId("submit").disabled = false;
     }
   }
 
-  async handInFirst(file, ticket) {
-    await requireRoom(sealedBytes(file.size));
-    await this.handing.handIn(file, ticket, (id) => this.items.show(id));
+  async handInFirst(files, ticket) {
+    await requireRoom(sealedBytes(files));
+    await this.handing.handIn(files, ticket, (id) => this.items.show(id));
   }
 
   // The same bytes make no second draft; where the sealed ones are lost they are sealed anew.
-  async handInAgain(item, file) {
+  async handInAgain(item, files) {
     const isLost = item.state === "lost";
-    if (isLost) await this.handing.sealAnew(item.id, file);
+    if (isLost) await this.handing.sealAnew(item.id, files);
     const { code } = this.handing.standing(item);
-    this.items.show(item.id, isLost ? "" : this.texts.say("same_again", { name: item.name, code }));
+    const name = nameOf(item, this.texts);
+    this.items.show(item.id, isLost ? "" : this.texts.say("same_again", { name, code }));
   }
 
-  async refuseFor(error, file) {
+  async refuseFor(error, files) {
     const { texts } = this;
     if (error.name === "QuotaExceededError" || error instanceof NoRoom) {
       const free = error.free ?? (await freeBytes());
-      const values = { wanted: texts.bytes(sealedBytes(file.size)), free: texts.bytes(free) };
+      const values = { wanted: texts.bytes(sealedBytes(files)), free: texts.bytes(free) };
       this.refuse("no_room", values);
     } else if (["NotFoundError", "NotReadableError"].includes(error.name)) {
-      this.refuse("unreadable", {}, "file");
+      this.refuse("unreadable", { name: error.file ?? "" });
     } else if (error instanceof RangeError) {
-      this.refuse("too_long", { most: texts.bytes(this.event.mostBytes) }, "file");
+      this.refuse("too_long", { most: texts.bytes(this.event.mostBytes) });
     } else {
       this.refuse("not_sealed", { words: error.message });
     }
@@ -228,7 +263,7 @@ class Page {
   async check() {
     const [receipt, shown, proof] = ["receipt", "shown", "proof"].map((id) => byId(id).files[0]);
     if (!receipt) return;
-    const digest = (blob, by) => this.helper.ask({ digest: { blob, ...by } });
+    const digest = (blob, by) => this.helper.ask({ digest: { files: [{ name: blob.name, blob }], ...by } });
     const items = [...this.handing.items.values()];
     let lines;
     try {
@@ -249,9 +284,17 @@ class Page {
     write("hand-in-title", this.texts.say(isFirst ? "hand_in_title" : "hand_in_other"));
   }
 
-  closeForm(isClosed) {
-    byId("form-section").hidden = isClosed;
-    write("over-form", isClosed ? this.texts.say("over_form") : "");
+  // Where nothing more is taken one card says why, in the place of the form.
+  drawEnd(isOver) {
+    const { texts, event: { cancelled } } = this;
+    const values = cancelled && { at: texts.instant(cancelled.at), why: cancelled.why };
+    const keys = cancelled ? ["cancelled_on", "cancelled_why"] : isOver ? ["over", "over_form"] : [];
+    const [title, text] = keys.map((key) => texts.say(key, values));
+    byId("form-section").hidden = Boolean(title);
+    byId("ended").hidden = !title;
+    byId("ended").className = cancelled ? "not_done" : "";
+    write("ended-title", title ?? "");
+    write("ended-said", text ?? "");
   }
 
   drawTime() {
@@ -265,9 +308,10 @@ class Page {
     if (now < event.opens) line = texts.say("opens", { at: texts.instant(event.opens) });
     const isOver = now >= event.deadline;
     if (isOver) line = texts.say("over");
+    if (event.cancelled) line = "";
     write("left", line);
     // The clock of a device that no service has answered may be wrong.
-    this.closeForm(offset === undefined ? now >= event.deadline + DEVICE_S : isOver);
+    this.drawEnd(offset === undefined ? now >= event.deadline + DEVICE_S : isOver);
     const isWrong = Math.abs(offset ?? 0) > CLOCK_S;
     const by = texts.duration(Math.abs(offset ?? 0));
     write("clock", isWrong ? texts.say("clock_wrong", { by }) : "");

@@ -1,7 +1,7 @@
 // By when an entry stood in a log, whatever fewer than k witnesses say: no clock of a reader counts.
-import { sha256 } from "@noble/hashes/sha2.js";
-import { base64, isEqual, joined, utf8 } from "./bytes.js";
+import { base64, isEqual, utf8 } from "./bytes.js";
 import { cosignedTimes, isBy, readCheckpoint, whole } from "./notes.js";
+import { leaf, pathRoot } from "./tree.js";
 
 const MOST_PROOF_BYTES = 32_768;
 
@@ -23,29 +23,10 @@ export function readProof(text) {
   };
 }
 
-const node = (left, right) => sha256(joined(Uint8Array.of(1), left, right));
-
-// RFC 9162, 2.1.3.2. `entry`: its bytes.
-function includes({ index, hashes, checkpoint }, entry) {
-  if (index >= checkpoint.size) return false;
-  let at = index;
-  let last = checkpoint.size - 1;
-  let found = sha256(joined(Uint8Array.of(0), entry));
-  for (const sibling of hashes) {
-    if (last === 0) return false;
-    if (at % 2 || at === last) {
-      found = node(sibling, found);
-      while (at && at % 2 === 0) {
-        at = Math.floor(at / 2);
-        last = Math.floor(last / 2);
-      }
-    } else {
-      found = node(found, sibling);
-    }
-    at = Math.floor(at / 2);
-    last = Math.floor(last / 2);
-  }
-  return last === 0 && isEqual(found, checkpoint.root);
+// Whether a checkpoint's tree has an entry, given its bytes.
+function includes({ index, hashes, checkpoint: { size, root } }, entry) {
+  const found = pathRoot(leaf(entry), index, size, hashes);
+  return found !== null && isEqual(found, root);
 }
 
 // The k-th smallest time of distinct witnesses' keys; `why` says by a text's key why there is none.

@@ -128,6 +128,7 @@ export function verdictOf(tree, event, amendments, shown) {
   if (!isMine) return { outcome: "not_proved", reasons: [["other_event", {}]] };
   const now = amended(event, amendments ?? []);
   if (!amendments) reasons.push(["no_amendments", {}]);
+  if (now.cancelled) reasons.push(["was_cancelled", now.cancelled]);
   if (shown && !shown.is) reasons.push([`not_${shown.what}`, {}]);
   if (!shown) reasons.push(["some_bytes", {}]);
   const entry = entryOf(tree);

@@ -3,6 +3,7 @@ import { Encrypter } from "age-encryption";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { asciiJson, bigEndian, hex, joined, utf8 } from "./bytes.js";
 import { contentCode, openedCode } from "./commitment.js";
+import { frame } from "./files.js";
 
 // What is kept at once; what is read at once.
 const PART_BYTES = 4 * 2 ** 20;
@@ -13,12 +14,15 @@ function headOf(inner) {
   return joined(utf8("datacollect-sealed/2\n"), bigEndian(told.length, 4), told);
 }
 
-// `inner`: header, secret, ticket_signature. `keep(n, parts)` has the n-th piece kept.
-export async function seal(file, inner, recipients, keep, say) {
+// `files`: names and blobs. `inner`: header, secret, ticket_signature. `keep(n, parts)` has the n-th
+// piece kept.
+export async function seal(files, inner, recipients, keep, say) {
   const code = contentCode(inner.secret, inner.header);
   const encrypter = new Encrypter();
   for (const recipient of recipients) encrypter.addRecipient(recipient);
-  const source = bytesOf(file);
+  const source = contentOf(files, code, (n) => {
+    nRead += n;
+  });
   let head = headOf(inner);
   let nRead = 0;
   const plain = new ReadableStream({
@@ -33,8 +37,6 @@ export async function seal(file, inner, recipients, keep, say) {
         controller.close();
         return;
       }
-      code.update(value);
-      nRead += value.length;
       controller.enqueue(value);
     },
   });
@@ -58,13 +60,36 @@ export async function seal(file, inner, recipients, keep, say) {
     if (nWaiting >= PART_BYTES) await flush();
   }
   await flush();
-  if (nRead !== file.size) throw new Error("the file changed while it was sealed");
+  const nBytes = files.reduce((sum, { blob }) => sum + blob.size, 0);
+  if (nRead !== nBytes) throw new Error("the file changed while it was sealed");
   return {
     size,
     ciphertext_sha256: hex(digest.digest()),
     content_p: hex(code.digest()),
+    codes: code.codes,
     n_parts: nKept,
   };
+}
+
+// All files one behind the other: of several each begins with its name and its length, which the code is
+// told. `read` is told how many bytes of files were read.
+async function* contentOf(files, code, read) {
+  for (const { name, blob } of files) {
+    if (code.begin) {
+      code.begin(name);
+      yield frame(name, blob.size);
+    }
+    try {
+      for await (const block of bytesOf(blob)) {
+        code.update(block);
+        read(block.length);
+        yield block;
+      }
+    } catch (error) {
+      // Which one it was.
+      throw Object.assign(error, { file: name });
+    }
+  }
 }
 
 // Not by `stream()`: where the file has gone or was changed, that does not say so.
@@ -85,11 +110,12 @@ async function* blocksOf(stream) {
   }
 }
 
-// The hash of some bytes; or the code of a content, given what is sealed beside them, or what opens it.
-export async function digestOf({ blob, inner, opening }) {
+// The hash of some bytes, of one file or several; or the code of a content, given what is sealed beside
+// them, or what opens it.
+export async function digestOf({ files, inner, opening }) {
   const digest = opening
     ? openedCode(opening)
     : inner ? contentCode(inner.secret, inner.header) : sha256.create();
-  for await (const block of bytesOf(blob)) digest.update(block);
+  for await (const _ of contentOf(files, digest, () => {}));
   return hex(digest.digest());
 }

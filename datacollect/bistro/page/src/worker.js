@@ -30,7 +30,7 @@ async function answer({ number, seal: order, digest, room }) {
   await store.dropParts(order.id);
   const keep = (n, parts) => store.putPart(order.id, n, new Blob(parts));
   const say = (nRead) => postMessage({ number, nRead });
-  return seal(order.file, order.inner, order.recipients, keep, say);
+  return seal(order.files, order.inner, order.recipients, keep, say);
 }
 
 export function work() {
@@ -39,8 +39,8 @@ export function work() {
     try {
       postMessage({ number, done: await answer(data) });
     } catch (error) {
-      const { name, message } = error;
-      postMessage({ number, failed: { name, message } });
+      const { name, message, file } = error;
+      postMessage({ number, failed: { name, message, file } });
     }
   });
 }
