@@ -21,7 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import feed_bed_parts as parts
 from feed_bed_runs import Setting, row_of
+from feed_bed_tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ RENO_EACH_S, EACH_S = 20.0, 8.0
 
 def losses() -> dict[str, Callable[[], Row]]:
     """Ten losses each: congestion control, link, relays."""
-    return {
+    found = {
         f"{congestion}-{link}-{n_relays}": partial(
             row_of, Setting(congestion, link, n_relays, spacing_s=each_s), seed=1
         )
@@ -44,9 +46,58 @@ def losses() -> dict[str, Callable[[], Row]]:
         for n_relays in RELAYS
         for each_s in (EACH_S if n_relays or congestion != "reno" else RENO_EACH_S,)
     }
+    slow = Setting("cubic", 20, spacing_s=RENO_EACH_S)
+    return {**found, "cubic-20-0-slow": partial(row_of, slow, seed=1)}
 
 
-PARTS: dict[str, Callable[[], dict[str, Callable[[], Row]]]] = {"losses": losses}
+def rates() -> dict[str, Callable[[], Row]]:
+    """Losses at random, with a window of one bandwidth-delay product, and with ones that grow."""
+    return {
+        f"{loss:g}-{'window' if n_bytes else 'grows'}": partial(
+            parts.rate_of_losses, loss, n_bytes
+        )
+        for n_bytes in (parts.ONE_BDP_BYTES, None)
+        for loss in parts.LOSSES
+    }
+
+
+def bursts() -> dict[str, Callable[[], Row]]:
+    """How packets leave after a loss, paced as by default, and as fast as TCP lets them."""
+    return {
+        f"{congestion}-{catch_up:g}": partial(parts.bursts, congestion, catch_up)
+        for congestion in ("reno", "cubic")
+        for catch_up in (1.25, 100.0)
+    }
+
+
+def three() -> dict[str, Callable[[], Row]]:
+    """Three feeds by UDP to one receiver."""
+    return {"three": parts.three}
+
+
+def buffers() -> dict[str, Callable[[], Row]]:
+    """Losses at a receiver by the room that it asks for."""
+    return {str(kilobytes): partial(parts.buffer, kilobytes) for kilobytes in parts.BUFFERS_KB}
+
+
+def gaps() -> dict[str, Callable[[], Row]]:
+    """Gaps between packets at 2 Mbit/s, and the processor's time, by unicast and multicast."""
+    paced = round(parts.PACED_PER_S * parts.PACED_FOR_S)
+    return {
+        f"{to}-{speed}": partial(parts.gaps, to, per_s, n)
+        for to in ("unicast", "multicast")
+        for speed, per_s, n in (
+            ("paced", parts.PACED_PER_S, paced),
+            ("fast", parts.FAST_PER_S, parts.FAST),
+        )
+    }
+
+
+PARTS: dict[str, Callable[[], dict[str, Callable[[], Row]]]] = {
+    each.__name__: each for each in (losses, rates, bursts, three, buffers, gaps)
+}
+# At a bridge whose names are its own, or at rates that fill processors: one at a time.
+ALONE = ("buffers", "gaps")
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -56,7 +107,7 @@ def rows_of(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def run(path: Path, parts: Sequence[str], at_once: int) -> None:
+def run(path: Path, wanted_parts: Sequence[str], at_once: int) -> None:
     """Measure what is not there yet."""
     done = {(row["part"], row["name"]) for row in rows_of(path)}
     writing = threading.Lock()
@@ -69,13 +120,17 @@ def run(path: Path, parts: Sequence[str], at_once: int) -> None:
 
     wanted = [
         (part, name, measured)
-        for part in parts
+        for part in wanted_parts
         for name, measured in PARTS[part]().items()
         if (part, name) not in done
     ]
     with ThreadPoolExecutor(at_once) as pool:
-        for each in [pool.submit(measure, *one) for one in wanted]:
+        together = [pool.submit(measure, *one) for one in wanted if one[0] not in ALONE]
+        for each in together:
             each.result()
+    for one in wanted:
+        if one[0] in ALONE:
+            measure(*one)
 
 
 def main() -> None:
@@ -87,6 +142,12 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.tables is None:
         run(asked.results, asked.only, asked.at_once)
+    rows = rows_of(asked.results)
+    for name, made in TABLES.items():
+        if asked.tables is None:
+            print(f"{name}\n\n{made(rows)}")
+        else:
+            (asked.tables / f"{name}.md").write_text(made(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

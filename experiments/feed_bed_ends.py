@@ -3,6 +3,8 @@
     feed_bed_ends.py make FEED.toml SECONDS OUT.npy   a source of the feed's rate, by the library
     feed_bed_ends.py watch FOLDER NAME OUT.npy        when how much of NAME.part was there
     feed_bed_ends.py gaps SECONDS OUT.npy             when how much this namespace had received
+    feed_bed_ends.py pace ADDRESS PACKETS_PER_S N     datagrams, evenly; 0: as fast as they leave
+    feed_bed_ends.py hear ADDRESS OWN                 gaps between them, and what receiving took
 
 Rows of the files are an instant of the machine's own clock, and how many bytes there were then.
 """
@@ -11,31 +13,40 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datacollect.feeds import send
 from datacollect.feeds.formats.feed_file import FeedFile
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LOOK_S = 0.002
+DATAGRAM_BYTES, DATAGRAM_PORT = 1472, 9000
+SO_RCVBUFFORCE, ROOM_BYTES = 33, 8 << 20
+FIRST_WITHIN_S, SILENT_S = 60.0, 2.0
 
 
-def make(path: Path, seconds: float, out: Path) -> None:
+def make(feed: Path, seconds: float, out: Path) -> None:
     """Write a message whenever one is due; note when each was made."""
-    feed = FeedFile.from_file(path)
-    message = bytes(feed.message_bytes)
-    n, rate = int(seconds * feed.rate_bytes_per_s / feed.message_bytes), feed.rate_bytes_per_s
+    file = FeedFile.from_file(feed)
+    message = bytes(file.message_bytes)
+    n, rate = int(seconds * file.rate_bytes_per_s / file.message_bytes), file.rate_bytes_per_s
     made = np.empty((n, 2))
-    with send(feed) as sending:
+    with send(file) as sending:
         print("begun", flush=True)
         begun_s = time.monotonic()
         for i in range(n):
-            due_s = begun_s + (i + 1) * feed.message_bytes / rate
+            due_s = begun_s + (i + 1) * file.message_bytes / rate
             while (left_s := due_s - time.monotonic()) > 0:
                 time.sleep(left_s)
-            made[i] = time.monotonic(), (i + 1) * feed.message_bytes
+            made[i] = time.monotonic(), (i + 1) * file.message_bytes
             sending.write(message)
     np.save(out, made)
     said = {"counts": sending.counts.to_dict(), "delay": sending.delays.to_dict()}
@@ -75,27 +86,64 @@ def gaps(seconds: float, out: Path) -> None:
     np.save(out, np.array(rows))
 
 
+def pace(address: str, per_s: float, n: int) -> None:
+    """Send datagrams to an address or group."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
+        data, begun_s = bytes(DATAGRAM_BYTES), time.monotonic()
+        for i in range(n):
+            due_s = begun_s + i / per_s if per_s else 0.0
+            while (left_s := due_s - time.monotonic()) > 0:
+                time.sleep(left_s)
+            sender.sendto(data, (address, DATAGRAM_PORT))
+
+
+def hear(address: str, own: str) -> None:
+    """Receive datagrams, sent here or to a group, until none has come for a while."""
+    stamps: list[float] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM_BYTES)
+        receiver.bind(("", DATAGRAM_PORT))
+        if address != own:
+            place = socket.inet_aton(address) + socket.inet_aton(own)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, place)
+        print("ready", flush=True)
+        receiver.settimeout(FIRST_WITHIN_S)
+        into = bytearray(2048)
+        receiver.recv_into(into)
+        receiver.settimeout(SILENT_S)
+        before_s = time.process_time()
+        with suppress(TimeoutError):
+            while True:
+                receiver.recv_into(into)
+                stamps.append(time.monotonic())
+        used_s = time.process_time() - before_s
+    apart_s = np.diff(stamps)
+    parts = (0.001, 0.01, 0.5, 0.99, 0.999)
+    said = {f"p{100 * part:g}_ms": round(1e3 * float(np.quantile(apart_s, part)), 3) for part in parts}
+    said |= {"most_ms": round(1e3 * float(apart_s.max()), 3), "received": len(stamps) + 1}
+    said["us_each"] = round(1e6 * used_s / len(stamps), 2)
+    print(json.dumps(said), flush=True)
+
+
+WAYS: dict[str, tuple[Callable[..., None], dict[str, Callable[[str], object]]]] = {
+    "make": (make, {"feed": Path, "seconds": float, "out": Path}),
+    "watch": (watch, {"folder": Path, "name": str, "out": Path}),
+    "gaps": (gaps, {"seconds": float, "out": Path}),
+    "pace": (pace, {"address": str, "per_s": float, "n": int}),
+    "hear": (hear, {"address": str, "own": str}),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     hows = parser.add_subparsers(dest="how", required=True)
-    how = hows.add_parser("make")
-    how.add_argument("feed", type=Path)
-    how.add_argument("seconds", type=float)
-    how.add_argument("out", type=Path)
-    how = hows.add_parser("watch")
-    how.add_argument("folder", type=Path)
-    how.add_argument("name")
-    how.add_argument("out", type=Path)
-    how = hows.add_parser("gaps")
-    how.add_argument("seconds", type=float)
-    how.add_argument("out", type=Path)
-    asked = parser.parse_args()
-    if asked.how == "make":
-        make(asked.feed, asked.seconds, asked.out)
-    elif asked.how == "watch":
-        watch(asked.folder, asked.name, asked.out)
-    else:
-        gaps(asked.seconds, asked.out)
+    for name, (_, takes) in WAYS.items():
+        way = hows.add_parser(name)
+        for argument, kind in takes.items():
+            way.add_argument(argument, type=kind)
+    asked = vars(parser.parse_args())
+    WAYS[asked.pop("how")][0](**asked)
 
 
 if __name__ == "__main__":

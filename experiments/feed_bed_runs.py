@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ENDS = (sys.executable, str(HERE / "feed_bed_ends.py"))
-# Before what else the machine does, but after the link program.
-FIRST = ("chrt", "--fifo", "3")
+# Before what else the machine does, but after the link program; as far as it is allowed.
+FIRST = ("chrt", "--fifo", "3") if os.geteuid() == 0 else ()
 QUEUE_PACKETS = 100
 MESSAGE_BYTES = 4096
 BYTES_PER_MBIT = 125_000
@@ -184,8 +184,9 @@ def after_loss(made_s: Floats, delay_s: Floats, lost_s: float, until_s: float) -
     worst_s = float(delay_s[late].max() if late else delay_s[first].max())
     lateness_s2 = float((delay_s[late] - least_s).sum()) * each_s
     # What was not made for a while is made together then: a step of its schedule.
-    around = np.flatnonzero((made_s >= lost_s - OVER_S) & (made_s <= max(last_s, lost_s + OVER_S)))
-    machine_s = float(np.diff(made_s[around]).max(initial=0.0)) - each_s
+    end_s = max(last_s, lost_s + OVER_S)
+    steps_s = np.diff(made_s)[(made_s[1:] >= lost_s - OVER_S) & (made_s[:-1] <= end_s)]
+    machine_s = float(steps_s.max(initial=0.0)) - each_s
     return AfterLoss(worst_s, last_s - lost_s, lateness_s2, max(machine_s, 0.0))
 
 
@@ -347,6 +348,7 @@ def row_of(setting: Setting, seed: int) -> dict[str, Any]:
     ]
     tenths = np.array_split(delay_s, 10)
     return {
+        "spacing_s": setting.spacing_s,
         "least_s": float(delay_s.min()),
         "quiet_s": float(delay_s[settled].max()),
         "p50_s": float(np.quantile(delay_s, 0.5)),
@@ -356,5 +358,4 @@ def row_of(setting: Setting, seed: int) -> dict[str, Any]:
         "tenths_s": [round(float(tenth.mean()), 4) for tenth in tenths],
         "lost_packets": found.said["lost_packets"],
         "losses": losses,
-        "load": os.getloadavg()[0],
     }

@@ -212,6 +212,19 @@ def test_rates_up_to_a_hundred_megabits(mbit_per_s, delay_s):
         assert rate_of(bed, "L", "R", 4.0) == pytest.approx(PAYLOAD * rate, rel=0.1)
 
 
+def test_a_frame_is_lost_when_that_is_told():
+    """Of three large pings the first is lost, on the first wire; small ones pass all the same."""
+    with Bed(one_wire(1e6, delay_s=0.001)) as bed:
+        bed.lose_one()
+        small = bed.run("L", ["ping", "-c", "1", "-W", "5", bed.address("R")])
+        large = ["ping", "-c", "3", "-i", "0.2", "-s", "1200", "-W", "1", bed.address("R")]
+        assert " 1 received" in small
+        assert " 2 received" in bed.run("L", large)
+        assert bed.carried()[0].lost == 1
+    with Bed(one_wire(1e6)) as bed, pytest.raises(BedError, match="no wire has a delay"):
+        bed.lose_one()
+
+
 def test_two_beds_do_not_meet():
     """Same names, same addresses, other namespaces."""
     with Bed(one_wire(1e6)) as one, Bed(one_wire(1e6)) as other:
