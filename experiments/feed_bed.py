@@ -53,20 +53,20 @@ def losses() -> dict[str, Callable[[], Row]]:
 def rates() -> dict[str, Callable[[], Row]]:
     """Losses at random, with a window of one bandwidth-delay product, and with ones that grow."""
     return {
-        f"{loss:g}-{'window' if n_bytes else 'grows'}": partial(
-            parts.rate_of_losses, loss, n_bytes
-        )
+        f"{loss:g}-{'window' if n_bytes else 'grows'}": partial(parts.rate_of_losses, loss, n_bytes)
         for n_bytes in (parts.ONE_BDP_BYTES, None)
         for loss in parts.LOSSES
     }
 
 
 def bursts() -> dict[str, Callable[[], Row]]:
-    """How packets leave after a loss, paced as by default, and as fast as TCP lets them."""
+    """How packets leave after a loss, paced as feeds are, and as TCP sends by itself."""
     return {
-        f"{congestion}-{catch_up:g}": partial(parts.bursts, congestion, catch_up)
+        f"{congestion}-{'paced' if is_paced else 'unpaced'}": partial(
+            parts.bursts, congestion, is_paced
+        )
         for congestion in ("reno", "cubic")
-        for catch_up in (1.25, 100.0)
+        for is_paced in (True, False)
     }
 
 

@@ -1,6 +1,7 @@
 """The two ends of `feed_bed.py`, in its bed: a source, and who watches what has arrived.
 
     feed_bed_ends.py make FEED.toml SECONDS OUT.npy   a source of the feed's rate, by the library
+    feed_bed_ends.py unpaced FEED.toml SECONDS OUT.npy  the same, by TCP's own pace
     feed_bed_ends.py watch FOLDER NAME OUT.npy        when how much of NAME.part was there
     feed_bed_ends.py gaps SECONDS OUT.npy             when how much this namespace had received
     feed_bed_ends.py pace ADDRESS PACKETS_PER_S N     datagrams, evenly; 0: as fast as they leave
@@ -23,6 +24,7 @@ import numpy as np
 
 from datacollect.feeds import send
 from datacollect.feeds.formats.feed_file import FeedFile
+from datacollect.feeds.sender import link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +55,12 @@ def make(feed: Path, seconds: float, out: Path) -> None:
     print(json.dumps(said), flush=True)
 
 
+def unpaced(feed: Path, seconds: float, out: Path) -> None:
+    """Do as `make`, with a connection that is not paced."""
+    link.set_pacing_rate = lambda *_: None
+    make(feed, seconds, out)
+
+
 def watch(folder: Path, name: str, out: Path) -> None:
     """Note how the file grows, until it has its name."""
     part, whole, rows = folder / f"{name}.part", folder / name, [(0.0, 0)]
@@ -73,8 +81,8 @@ def watch(folder: Path, name: str, out: Path) -> None:
 def interface_bytes() -> int:
     """Return what all interfaces of this namespace have received, but its own loop."""
     rows = Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines()[2:]
-    found = {name.strip(): int(rest.split()[0]) for name, _, rest in (r.partition(":") for r in rows)}
-    return sum(n for name, n in found.items() if name != "lo")
+    parts = [row.partition(":") for row in rows]
+    return sum(int(rest.split()[0]) for name, _, rest in parts if name.strip() != "lo")
 
 
 def gaps(seconds: float, out: Path) -> None:
@@ -120,7 +128,9 @@ def hear(address: str, own: str) -> None:
         used_s = time.process_time() - before_s
     apart_s = np.diff(stamps)
     parts = (0.001, 0.01, 0.5, 0.99, 0.999)
-    said = {f"p{100 * part:g}_ms": round(1e3 * float(np.quantile(apart_s, part)), 3) for part in parts}
+    said = {
+        f"p{100 * part:g}_ms": round(1e3 * float(np.quantile(apart_s, part)), 3) for part in parts
+    }
     said |= {"most_ms": round(1e3 * float(apart_s.max()), 3), "received": len(stamps) + 1}
     said["us_each"] = round(1e6 * used_s / len(stamps), 2)
     print(json.dumps(said), flush=True)
@@ -128,6 +138,7 @@ def hear(address: str, own: str) -> None:
 
 WAYS: dict[str, tuple[Callable[..., None], dict[str, Callable[[str], object]]]] = {
     "make": (make, {"feed": Path, "seconds": float, "out": Path}),
+    "unpaced": (unpaced, {"feed": Path, "seconds": float, "out": Path}),
     "watch": (watch, {"folder": Path, "name": str, "out": Path}),
     "gaps": (gaps, {"seconds": float, "out": Path}),
     "pace": (pace, {"address": str, "per_s": float, "n": int}),

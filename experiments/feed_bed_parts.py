@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from feed_bed_runs import Feeds, Floats
+    from testbed.bed import Started
 
     from datacollect.simulation.network import SimulatedNetwork
-    from testbed.bed import Started
 
     Row = dict[str, Any]
 
@@ -78,11 +78,9 @@ def longest_gap_s(seen: Floats) -> float:
     return float(np.diff(grown[:, 0]).max(initial=0.0))
 
 
-def bursts(congestion: str, catch_up: float) -> Row:
+def bursts(congestion: str, is_paced: bool) -> Row:
     """Return how packets come in bursts after losses: 16 over 36 Mbit/s, 95 ms."""
-    setting = Setting(
-        congestion, 36, rtt_s=0.095, n_losses=4, spacing_s=8.0, catch_up=catch_up
-    )
+    setting = Setting(congestion, 36, rtt_s=0.095, n_losses=4, spacing_s=8.0, is_paced=is_paced)
     found = watched(setting, packets=True)
     assert found.received is not None
     usual = setting.rate_mbit * BYTES_PER_MBIT * TOGETHER_S
@@ -110,7 +108,7 @@ THREE_FOR_S = 60.0
 
 
 def three_wires() -> SimulatedNetwork:
-    """S1 and S3 over wires of their own; S2 over one that a campus shares, with others' datagrams."""
+    """S1 and S3 over wires of their own; S2 over one that it shares with others' datagrams."""
     queue, delay_s = 100, 0.0075
     wires = [
         Wire(a, b, rate * BYTES_PER_MBIT, after_s, queue)
@@ -155,7 +153,7 @@ def said_of(started: Started, seconds: float) -> dict[str, Any]:
 
 def three() -> Row:
     """Return what becomes of three feeds by UDP to one receiver at once."""
-    with feeds_in_bed(three_wires(), sources=("S1",)) as feeds:
+    with feeds_in_bed(three_wires(), source="S1") as feeds:
         feeds.receiver()
         feeds.bed.start_background()
         sending = {
@@ -229,4 +227,3 @@ def gaps(to: str, per_s: float, n: int) -> Row:
             subprocess.run(pace, check=True, timeout=n / per_s + PATIENCE_S)
             said: Row = json.loads(hearing.stdout.readline())
         return {**said, "sent": n}
-

@@ -1,4 +1,4 @@
-"""Feeds in a bed, one by one: real senders, relays and receivers, and when each message was there."""
+"""Feeds in a bed: real senders, relays and receivers, and when each message was there."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ class Setting:
         Instead: part of the packets, at random; then the feed lasts ``spacing_s``.
     socket_bytes : int or None
         None: buffers grow by themselves.
+    is_paced : bool
+        As feeds are, or else as TCP sends by itself.
     """
 
     congestion: str
@@ -77,7 +79,7 @@ class Setting:
     spacing_s: float = 20.0
     loss: float = 0.0
     socket_bytes: int | None = None
-    catch_up: float = 1.25
+    is_paced: bool = True
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -196,11 +198,11 @@ def after_loss(made_s: Floats, delay_s: Floats, lost_s: float, until_s: float) -
 class Feeds:
     """Agents in a bed that take and relay feeds, and feeds that are sent to them."""
 
-    def __init__(self, bed: Bed, folder: Path, sources: Sequence[str], extra: str = "") -> None:
+    def __init__(self, bed: Bed, folder: Path, source: str) -> None:
         self.bed, self.folder = bed, folder
         self._entries: dict[str, str] = {}
-        self._extra = extra
-        said = bed.run(sources[0], [*COMMAND, "keys", "new", str(folder / "key")], timeout_s=START_S)
+        new = [*COMMAND, "keys", "new", str(folder / "key")]
+        said = bed.run(source, new, timeout_s=START_S)
         self._public = said.strip().splitlines()[-1]
 
     @property
@@ -251,7 +253,7 @@ class Feeds:
 @contextmanager
 def feeds_in_bed(
     network: SimulatedNetwork,
-    sources: Sequence[str] = ("S",),
+    source: str = "S",
     loss: dict[int, float] | None = None,
     seed: int = 1,
 ) -> Iterator[Feeds]:
@@ -261,7 +263,7 @@ def feeds_in_bed(
         tempfile.TemporaryDirectory(dir=place, prefix="feed-bed-") as name,
         Bed(network, loss=loss or {}, seed=seed) as bed,
     ):
-        yield Feeds(bed, Path(name), sources)
+        yield Feeds(bed, Path(name), source)
 
 
 class Watched(NamedTuple):
@@ -299,7 +301,6 @@ def watched(setting: Setting, seed: int = 1, *, packets: bool = False) -> Watche
             f"message_bytes = {MESSAGE_BYTES}",
             'buffer_bytes = "200 MB"',
             f'congestion = "{setting.congestion}"',
-            f"catch_up = {setting.catch_up:g}",
             f"via = {json.dumps(list(setting.relays))}",
         ]
         if setting.socket_bytes is not None:
@@ -312,7 +313,8 @@ def watched(setting: Setting, seed: int = 1, *, packets: bool = False) -> Watche
         if packets:
             lasts = str(setting.seconds + 5)
             others.append(bed.start("D", [*ends, "gaps", lasts, str(outs["received"])]))
-        make = bed.start("S", [*ends, "make", str(path), str(setting.seconds), str(outs["made"])])
+        how = "make" if setting.is_paced else "unpaced"
+        make = bed.start("S", [*ends, how, str(path), str(setting.seconds), str(outs["made"])])
         make.says("begun", START_S)
         begun_s, lost_s = time.monotonic(), []
         for i in range(setting.n_losses):

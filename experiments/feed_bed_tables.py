@@ -107,9 +107,7 @@ def asked_table(rows: Sequence[Row]) -> str:
             each_s = found[name].get("spacing_s", 8)
             words = f"Cubic, 16 over 20 Mbit/s, a loss each {each_s:g} s: worst delay, s"
             n = sum(delay <= most_s for delay in good)
-            lines.append(
-                (words, f"{max(good):.3f}; {n} of {len(good)} within", f"≤ {most_s:.2f}")
-            )
+            lines.append((words, f"{max(good):.3f}; {n} of {len(good)} within", f"≤ {most_s:.2f}"))
     return _table(("what", "found", "asked"), lines)
 
 
@@ -135,19 +133,18 @@ def bursts_table(rows: Sequence[Row]) -> str:
     """What comes together, and what gaps there are, before losses and after."""
     lines = []
     for name, row in of_part(rows, "bursts").items():
-        congestion, catch_up = name.split("-")
-        paced = "as fast as it may" if float(catch_up) > 2 else f"at {catch_up} times the rate"
-        before, after = ([list(each) for each in zip(*row[key], strict=True)] for key in ("before", "after"))
+        congestion, how = name.split("-")
+        before, after = (list(zip(*row[key], strict=True)) for key in ("before", "after"))
         lines.append(
             (
-                f"{congestion}, {paced}",
+                f"{congestion}, {how}",
                 f"{median(before[0]):.1f}",
                 f"{median(after[0]):.1f}",
                 f"{1e3 * median(before[1]):.0f}",
                 f"{1e3 * median(after[1]):.0f}",
             )
         )
-    heads = ("what waits leaves", "in 10 ms ÷ usual: before", "after", "longest gap, ms: before")
+    heads = ("TCP", "in 10 ms ÷ usual: before", "after", "longest gap, ms: before")
     return _table((*heads, "after"), lines)
 
 
@@ -183,8 +180,8 @@ def buffers_table(rows: Sequence[Row]) -> str:
         )
         for name, row in of_part(rows, "buffers").items()
     ]
-    heads = ("asked for, kB", "granted, kB", "lost", f"of {parts.BUFFER_RATE_MBIT:g} Mbit/s", "load")
-    return _table(heads, lines)
+    lost = ("lost", f"of {parts.BUFFER_RATE_MBIT:g} Mbit/s")
+    return _table(("asked for, kB", "granted, kB", *lost, "load"), lines)
 
 
 def gaps_table(rows: Sequence[Row]) -> str:

@@ -1,6 +1,6 @@
 """What lost packets do to the correlation of two signals of noise, beside the EXPReS report.
 
-    python experiments/feed_noise.py [--integrations 1000]
+    python experiments/feed_noise.py [--integrations 800]
 
 Two stations record noise in two bits a sample, of which a part is common to both; the correlator
 finds its amplitude. Packets of one of them are left out by a drop set, as `datacollect feed send`
@@ -31,7 +31,7 @@ KINDS = ("single", "bunches")
 PARTS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2)
 SAMPLES_PER_BYTE = 4
 COMMON = 0.02  # of the power
-PACKETS = 10  # of an integration
+PACKETS = 25  # of an integration
 # Two bits, four levels: thresholds and weights of least loss (Thompson, Moran, Swenson,
 # "Interferometry and Synthesis in Radio Astronomy", section 8.3).
 THRESHOLD, OUTER = 0.9816, 3.3359
@@ -164,7 +164,8 @@ def judged(sums: Sums, kind: str, part: float, treatment: str, seed: int = 1) ->
 
 HEAD = (
     "| left out | kind | amplitude: holes known | zero taken for signal | pattern | random "
-    "| closed up | signal to noise: holes known | √(1 − f) |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|\n"
+    "| closed up | signal to noise: holes known | √(1 − f) |\n"
+    "|--:|---|--:|--:|--:|--:|--:|--:|--:|\n"
 )
 
 
@@ -185,7 +186,7 @@ def table(n_integrations: int, seed: int = 1) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--integrations", type=int, default=1000)
+    parser.add_argument("--integrations", type=int, default=800)
     print(table(parser.parse_args().integrations), end="")
 
 

@@ -99,8 +99,8 @@ def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def noise():
-    """Twenty integrations; what they scatter by is small beside what is tested."""
-    return feed_noise.recorded(20 * feed_noise.PACKETS, seed=3)
+    """Twelve integrations; what they scatter by is small beside what is tested."""
+    return feed_noise.recorded(12 * feed_noise.PACKETS, seed=3)
 
 
 @pytest.mark.slow
