@@ -73,11 +73,13 @@ def judge_kept(ended: Ended, call: str, kind: str, error: str) -> list[Finding]:
     """Judge a run in which a call has failed, by c: what was not synced is not there.
 
     SQLite passes over a failure to sync the folder of its files, and over one as it puts its log
-    into the state in the end: all is in the log still.
+    into the state in the end: all is in the log still. What happened serves later estimates, and is
+    no part of what was asked: that it could not be kept has to be told, and fails nothing.
     """
     is_sync = re.fullmatch(r"(os\.)?(fsync|fdatasync|syncfs)", call) is not None
     is_sqlites = call == "fdatasync" and re.fullmatch(rf"\{STATE}(/state\.sqlite)?", kind)
-    if is_sync and not is_sqlites and error in REFUSALS and ended.code == 0:
+    is_told = kind == f"{STATE}/history.jsonl" and "could not be saved" in ended.stderr
+    if is_sync and not (is_sqlites or is_told) and error in REFUSALS and ended.code == 0:
         return [Finding("c", "exit 0, and the disk has refused to keep what was written")]
     return []
 

@@ -10,6 +10,7 @@ from faults.processes import STUCK, Ended
 
 FILES = {"S1": {"a": b"12", "run/b": b""}, "W": {"c": b"3"}}
 KEPT = (".datacollect/lock",)
+UNSAVED = "note: the promise of this pull could not be saved: Input/output error\n"
 COMPLETE = json.dumps({"complete": True, "missing": []})
 SOME = json.dumps({"complete": False, "missing": [{"source": "W"}]})
 
@@ -101,6 +102,13 @@ def test_a_file_that_is_absent_is_noticed(into):
 def test_what_was_not_synced_is_not_there(code, call, kind, error, is_found):
     """All files can be read still: nothing else tells that a failure was swallowed."""
     found = judge_kept(ended(code), call, kind, error)
+    assert rules(found) == ({"c"} if is_found else set())
+
+
+@pytest.mark.parametrize(("stderr", "is_found"), [("", True), (UNSAVED, False)])
+def test_what_happened_is_kept_or_its_loss_is_told(stderr, is_found):
+    """It serves later estimates alone: the files are there whatever becomes of it."""
+    found = judge_kept(ended(0, stderr=stderr), "fsync", ".datacollect/history.jsonl", "EIO")
     assert rules(found) == ({"c"} if is_found else set())
 
 
