@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LOSSES = (0.0, 1e-4, 3e-4, 1e-3)
 # Asked for, so that the kernel's windows hold one bandwidth-delay product.
-ONE_BDP_BYTES = 85_000
+ONE_BDP_BYTES = 54_000
 RATES_FOR_S = 50.0
 
 

@@ -75,7 +75,8 @@ def test_what_was_asked_stands_beside_what_was_found():
         for n, losses in ((0, direct), (2, relayed))
     ]
     text = feed_bed_tables.asked_table(rows)
-    assert "two relays ÷ direct | 0.100 | ≤ 0.333 |" in text
+    assert "two relays ÷ direct, punctual losses | 0.100 | ≤ 0.333 |" in text
+    assert "two relays ÷ direct, all losses | 2.550 | ≤ 0.333 |" in text
     assert "punctual losses | 2 of 3 | ≥ 95 % |" in text
     assert "all losses | 3 of 4 | ≥ 95 % |" in text
     assert "| reno, 20 Mbit/s | 2 of 2 |" in feed_bed_tables.losses_table(rows)
