@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from feed_bed_runs import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from datacollect.measurement.feed_plans import TcpAnswer
 
     Row = Mapping[str, Any]
 
@@ -32,6 +35,12 @@ def setting_of(name: str) -> Setting:
     return Setting(congestion, float(link), int(n_relays))
 
 
+@cache
+def plan_of(name: str) -> TcpAnswer:
+    """Return what `feed plan` says of a row's setting."""
+    return setting_of(name).plan()
+
+
 def punctual(losses: Sequence[Row]) -> list[Row]:
     """Return the losses during which the source was in time."""
     return [loss for loss in losses if loss["machine_s"] <= PUNCTUAL_S]
@@ -50,7 +59,7 @@ def losses_table(rows: Sequence[Row]) -> str:
         setting, good = setting_of(name), punctual(row["losses"])
         if not good:
             continue
-        plan = setting.plan()
+        plan = plan_of(name)
         delays, late = ([loss[key] for loss in good] for key in ("worst_delay_s", "late_for_s"))
         relays = f", {setting.n_relays} relays" if setting.n_relays else ""
         each = f", one each {row['spacing_s']:g} s" if name.endswith("slow") else ""
@@ -88,7 +97,7 @@ def asked_table(rows: Sequence[Row]) -> str:
             words = f"mean lateness over two relays ÷ direct, {which} losses"
             lines.append((f"Reno, 16 over 20 Mbit/s: {words}", f"{ratio:.3f}", "≤ 0.333"))
     bounded = [
-        (loss["worst_delay_s"] <= (setting_of(name).plan().worst_delay_s or 0.0), loss)
+        (loss["worst_delay_s"] <= (plan_of(name).worst_delay_s or 0.0), loss)
         for name, row in found.items()
         if not name.startswith("bbr")
         for loss in row["losses"]
