@@ -41,6 +41,6 @@ def test_a_loss_halves_newrenos_window_and_is_made_good_as_the_equations_say():
     segment, twice that until the rate is back, and twice again until all is timely."""
     rate = 1e6
     found = evlbi.in_a_process("NewReno", 8 * rate / 1e6)
-    assert found.window_ratio == pytest.approx(1.0, abs=0.1)
+    assert found.window_ratio == pytest.approx(1.0, abs=0.2)
     expected_s = evlbi.regain_s(rate, evlbi.RTT_S, link_ratio=evlbi.LINK_RATIO, delayed_acks=True)
     assert found.timely_after_s == pytest.approx(expected_s, rel=0.35)
