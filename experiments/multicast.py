@@ -21,8 +21,12 @@ import os
 import socket
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GROUP, PORT = "239.1.1.1", 9000
 HOSTS = ("mcs", "mca", "mcb", "mcc")
@@ -83,8 +87,10 @@ def received_packets(name: str) -> int:
     return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
-def run(snooping: int, querier: int, wait_s: float) -> tuple[int, int, int]:
-    """Send to the group; return what both members got, and what reached the third port."""
+@contextmanager
+def at_bridge(snooping: int, querier: int) -> Iterator[None]:
+    """Make namespaces of `HOSTS` at a bridge, and take them away."""
+    Path("/run/netns").mkdir(parents=True, exist_ok=True)
     with ExitStack() as ending:
         for name in (*HOSTS, BRIDGE):
             ip("netns", "add", name)
@@ -96,15 +102,31 @@ def run(snooping: int, querier: int, wait_s: float) -> tuple[int, int, int]:
             words = ("link", "add", f"p{number}", "type", "veth", "peer", "name", "eth9")
             ip("-n", BRIDGE, *words, "netns", name)
             ip("-n", BRIDGE, "link", "set", f"p{number}", "master", "br9", "up")
-            ip("-n", name, "address", "add", f"10.5.0.{number}/24", "dev", "eth9")
+            ip("-n", name, "address", "add", f"{address_of(number)}/24", "dev", "eth9")
             ip("-n", name, "link", "set", "eth9", "up")
             ip("-n", name, "route", "add", "239.0.0.0/8", "dev", "eth9")
+        yield
+
+
+def address_of(number: int) -> str:
+    """Return the address of a host at the bridge, counted from 1."""
+    return f"10.5.0.{number}"
+
+
+def join(member: socket.socket, number: int) -> None:
+    """Have a socket of a host at the bridge receive what is sent to the group."""
+    place = socket.inet_aton(GROUP) + socket.inet_aton(address_of(number))
+    member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, place)
+
+
+def run(snooping: int, querier: int, wait_s: float) -> tuple[int, int, int]:
+    """Send to the group; return what both members got, and what reached the third port."""
+    with at_bridge(snooping, querier), ExitStack() as ending:
         members = []
         for number, name in ((2, HOSTS[1]), (3, HOSTS[2])):
             member = ending.enter_context(contextlib.closing(opened(name)))
             member.bind(("", PORT))
-            place = socket.inet_aton(GROUP) + socket.inet_aton(f"10.5.0.{number}")
-            member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, place)
+            join(member, number)
             member.setblocking(False)
             members.append(member)
         sender = ending.enter_context(contextlib.closing(opened(HOSTS[0])))
@@ -124,8 +146,6 @@ def run(snooping: int, querier: int, wait_s: float) -> tuple[int, int, int]:
 
 def bridge() -> None:
     """Print what reaches a port that has not joined."""
-    if not Path("/run/netns").exists():
-        Path("/run/netns").mkdir(parents=True)
     print(f"| bridge | members got, of {PACKETS} | the port that has not joined |")
     print("|---|--:|--:|")
     for what, snooping, querier, wait_s in (

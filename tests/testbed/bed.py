@@ -312,6 +312,12 @@ class Bed:
         counts = [Carried(*map(int, line.split()[2:])) for line in last.splitlines()]
         return dict(zip(self.layout.emulated_numbers, counts, strict=True))
 
+    def lose_one(self) -> None:
+        """Have the next large frame be lost that enters the first wire with delay."""
+        if self._link is None:
+            raise BedError("no wire has a delay: nothing there loses frames")
+        self._link.kill(signal.SIGUSR2)
+
     def start_background(self, seed: int = 1, congestion: str = "cubic") -> Started:
         """Start the network's background flows; they last until the bed ends."""
         flows = [

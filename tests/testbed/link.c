@@ -9,8 +9,9 @@
  * A frame that comes in waits until those before it have left, takes size / rate to leave, and comes
  * out delay_s later. Where queue_packets already wait, it is dropped; it is lost after it has left
  * with probability `loss`, by a generator of this direction alone: the n-th frame is lost or not
- * whatever the time is. Says "ready", then at SIGUSR1 and at its end one line for each direction:
- * frames and bytes delivered, frames dropped, frames lost.
+ * whatever the time is. At SIGUSR2 the next frame of at least LARGE_BYTES of the first direction is
+ * lost, whatever `loss` says. Says "ready", then at SIGUSR1 and at its end one line for each
+ * direction: frames and bytes delivered, frames dropped, frames lost.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -34,6 +35,8 @@
 #define MOST_WIRES 512
 #define FRAME_BYTES 2048
 #define BATCH 64
+/* Acknowledgements are smaller. */
+#define LARGE_BYTES 1000
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -61,6 +64,7 @@ struct wire {
 
 static struct wire wires[MOST_WIRES];
 static int n_wires;
+static int to_lose; /* large frames of the first wire */
 
 static void fail(const char *what, const char *name)
 {
@@ -129,6 +133,10 @@ static void take(struct wire *wire)
         frame->leaves_ns = wire->free_ns;
         frame->comes_out_ns = wire->free_ns + wire->delay_ns;
         frame->lost = uniform(&wire->random) < wire->loss;
+        if (to_lose && wire == wires && n >= LARGE_BYTES) {
+            frame->lost = 1;
+            to_lose--;
+        }
         wire->count++;
         wire->waiting++;
     }
@@ -225,6 +233,7 @@ int main(void)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGUSR2);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int told = signalfd(-1, &signals, SFD_CLOEXEC);
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -251,6 +260,10 @@ int main(void)
                 struct signalfd_siginfo info;
                 if (read(told, &info, sizeof info) != sizeof info)
                     continue;
+                if (info.ssi_signo == SIGUSR2) {
+                    to_lose++;
+                    continue;
+                }
                 tell();
                 if (info.ssi_signo != SIGUSR1)
                     return 0;

@@ -212,6 +212,21 @@ def test_rates_up_to_a_hundred_megabits(mbit_per_s, delay_s):
         assert rate_of(bed, "L", "R", 4.0) == pytest.approx(PAYLOAD * rate, rel=0.1)
 
 
+def test_a_frame_is_lost_when_that_is_told():
+    """Of three large datagrams one is lost, on the first wire; a small one passes before them."""
+    sent = "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
+    sent += "[s.sendto(bytes(n), (sys.argv[1], 9)) for n in (100, 1200, 1200, 1200)]"
+    with Bed(one_wire(1e6, delay_s=0.001)) as bed:
+        bed.lose_one()
+        bed.run("L", [sys.executable, "-I", "-S", "-c", sent, bed.address("R")])
+        ends = time.monotonic() + 10
+        while (there := bed.carried()[0]).frames + there.lost < 4 and time.monotonic() < ends:
+            time.sleep(0.01)
+        assert (there.frames, there.lost) == (3, 1)
+    with Bed(one_wire(1e6)) as bed, pytest.raises(BedError, match="no wire has a delay"):
+        bed.lose_one()
+
+
 def test_two_beds_do_not_meet():
     """Same names, same addresses, other namespaces."""
     with Bed(one_wire(1e6)) as one, Bed(one_wire(1e6)) as other:
