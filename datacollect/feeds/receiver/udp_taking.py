@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import DatacollectError, RefusedError
+from datacollect.errors import DatacollectError, RefusedError, StoreError
 from datacollect.feeds.formats import frames
 from datacollect.feeds.formats.frames import FrameError, Frames, Welcome
 from datacollect.feeds.formats.packets import raw_nonce
@@ -214,7 +214,17 @@ class UdpTaking(Keeping):
     def _write(self, write: Write) -> None:
         if not self._keeps:
             return
-        self._reach(write.offset + sum(map(len, write.blocks)))
+        try:
+            self._reach(write.offset + sum(map(len, write.blocks)))
+        except StoreError:
+            # As much as there is room for: of what came together some messages may fit.
+            (block,), size = write.blocks, self._hello.message_bytes
+            half = len(block) // size // 2 * size
+            if not half:
+                raise
+            self._write(Write(write.offset, [block[:half]]))
+            self._write(Write(write.offset + half, [block[half:]]))
+            return
         self._kept.write(write)
 
     def _reach(self, end_bytes: int) -> None:
