@@ -103,14 +103,18 @@ def left(places: Places, event: Event, people: Sequence[tuple[Listed, bytes]]) -
                 (entry, here.host, here.machine, here.folder, file, len(CONTENT), bytes(32)),
             )
         database.execute("COMMIT")
-    counts = dict.fromkeys(("in_time", "late", "collected", "refused", "superseded", "waiting"), 0)
     standing = Standing(
         event=event.id.hex(),
         name=event.name,
         time_s=int(time.time()),
         deadline_s=event.deadline_s,
         collect_until_s=event.collect_until_s,
-        **counts,
+        in_time=len(people),
+        late=0,
+        collected=len(handed_in),
+        refused=0,
+        superseded=0,
+        waiting=len(bare),
         missing={},
         lies=(),
         bistros=(),
