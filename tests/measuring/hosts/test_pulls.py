@@ -6,7 +6,6 @@ import shutil
 import sys
 
 import pytest
-from conftest import NO_PROC
 
 from datacollect.errors import TransferError
 from datacollect.machine.parts import PullUse
@@ -29,14 +28,4 @@ def test_a_program_that_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(TransferError, match="pull: code 1"):
         measure_pulls(0.1, tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason=NO_PROC)
-def test_pulls_by_one_and_by_many_connections_are_tried_and_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(pulls, "NEEDED_BYTES", 0)
-    found = measure_pulls(0.1, tmp_path)
-    assert [use.connections for use in found] == [1, 16]
-    assert all(0 < use.low_share <= use.share <= use.high_share <= 1 for use in found)
     assert list(tmp_path.iterdir()) == []
