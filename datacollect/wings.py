@@ -15,7 +15,7 @@ EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure", _FEEDS: "feeds"}
 
 # What help lists, in its order, without a word of theirs being imported.
 LISTED_COMMANDS = {
-    "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
+    "upload": "Hand files in: seal and timestamp them, keep a receipt, send them to a bistro.",
     "join": "Keep a part of an event on this host: one command, with the organiser's line.",
     "verify": (
         "Show what a receipt proves, offline: which file, by when, and whether it was collected."

@@ -86,7 +86,7 @@ def require_fit(
     --------
     >>> from datacollect.methods.choice import METHODS
     >>> require_fit(METHODS.get("direct"), {"slot_s": 1.0}, "plan", str)
-    ['slot_s means nothing to direct, which has no relays']
+    ['slot_s has no meaning for direct, which has no relays']
     """
     names = [name for name, value in given.items() if value is not None]
     notes = []

@@ -43,6 +43,7 @@ AUDIT, LOGS = "auditor/test_whole_event.py", "auditor/test_hostile_logs.py"
 PROOF, SHOWING = "formats/receipt/test_content_proof.py", "person/test_showing.py"
 PUSH, UPLOAD = "person/test_push.py", "person/test_upload_to_bistros.py"
 TIMES, BRINGING = "destination/run/test_log_times.py", "destination/run/test_bringing.py"
+FILE_LIST, FILE_SETS = "formats/log/test_file_list.py", "destination/test_file_sets.py"
 SERVICE_CORE, WISH = "log_service/test_core.py", "formats/receipt/test_upload_wish.py"
 PAGE_FILES, BROWSER = "page/test_files.py", "page/test_page.py"
 # By nothing that a test of ours could try: the browser keeps pages of other names apart.
@@ -61,7 +62,7 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
         f"{REGISTER}::test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count",
         f"{AUDIT}::test_a_receipt_whose_batch_lacks_the_row_is_evidence",
     ),
-    (A_BISTRO, "reports entries that nobody handed in"): (
+    (A_BISTRO, "reports what nobody handed in"): (
         f"{AUDIT}::test_a_row_that_opens_no_commitment_is_evidence",
     ),
     (A_BISTRO, "takes back what it has signed, later"): (
@@ -243,12 +244,32 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         A_PERSON,
-        "shows another file than was handed in, a changed proof, or the proof of another receipt",
+        "shows another file than was handed in, a changed proof, the proof of another receipt, "
+        "or one file of several as another",
     ): (
         f"{PROOF}::test_each_changed_file_is_refused",
         f"{PROOF}::test_each_flipped_byte_of_a_proof_is_refused",
         f"{PROOF}::test_a_proof_opens_no_other_receipt",
         f"{SHOWING}::test_a_proof_of_another_receipt_is_named_with_both_entries",
+    ),
+    (
+        A_PERSON,
+        "seals a list of files that lies: other sizes or numbers than there are, names twice, "
+        "names with `..`, a thousand million files, ten thousand empty names",
+    ): (
+        f"{FILE_LIST}::test_what_is_no_list_of_files_is_refused_by_the_library_and_by_the_page",
+        f"{FILE_LIST}::test_a_header_that_lies_is_refused_before_anything_of_the_body_is_read",
+        f"{FILE_SETS}::test_a_body_that_lies_is_refused_and_nothing_of_it_stays",
+    ),
+    (A_PERSON, "names files so that the destination's disk takes two for one"): (
+        f"{FILE_SETS}::test_safe_paths_never_collide",
+        f"{FILE_SETS}::test_ten_thousand_names_that_look_alike_are_placed_soon",
+    ),
+    (A_PERSON, "hands in as many files as it may, with each draft"): (
+        f"{FILE_SETS}::test_more_files_than_the_event_takes_are_refused",
+    ),
+    (SHOWN, "looks for the other files of the same draft"): (
+        f"{FILE_LIST}::test_a_proof_of_one_file_shows_nothing_of_the_others",
     ),
     (SHOWN, "tests guesses of what is in the file"): (
         f"{PROOF}::test_what_a_proof_shows_tests_guesses_of_the_file_and_not_of_name_or_ticket",

@@ -109,7 +109,7 @@ def test_sighup_withdraws_keys(tmp_path):
         with pytest.raises(TransferError):
             ask_on(session)
         refused = pytest.raises(
-            RefusedError, match=r"none of the agent's collectors; write the public key .* SIGHUP"
+            RefusedError, match=r"not one of the agent's collectors; write the public key .* SIGHUP"
         )
         with session_at(line) as other, refused:
             other.inventory(source_ticket("S1"))

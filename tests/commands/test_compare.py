@@ -95,4 +95,4 @@ def test_a_gain_that_rests_on_what_nobody_has_shown_has_a_second_number(here, ca
     assert "no test has shown" not in call("compare", "two.json")[1]
     code, _, err = call("plan", "two.json", "--method", "direct", "--cautious")
     assert code == 0
-    assert "--cautious means nothing to direct, which leans on no host" in err
+    assert "--cautious has no meaning for direct, which leans on no host" in err

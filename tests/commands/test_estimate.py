@@ -203,7 +203,7 @@ def test_a_problem_may_begin_later(here, call):
     [
         (
             ("-o", "p.toml"),
-            "-o p.toml asks for a problem file; say by --destination",
+            "-o p.toml asks for a problem file; say with --destination",
         ),
         (("--backlog", "S1=1 TB"), "--backlog asks for a problem file"),
         (("-o", "p.csv", *TO_D), "-o must end in .toml or .json, got 'p.csv'"),

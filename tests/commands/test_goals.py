@@ -76,7 +76,7 @@ def test_scripts_keep_the_deadline_of_their_plan_and_say_so(relayed, call):
 def test_pieces_too_large_for_the_deadline_are_refused(relayed, call):
     code, _, err = call(*relayed, "curl", *URL, "--piece-bytes", "2 GB")
     assert code == 1
-    assert "with --piece-bytes 500000000 it holds" in err
+    assert "with --piece-bytes 500000000 they keep it" in err
     assert call(*relayed, "curl", *URL, "--piece-bytes", "500000000")[0] == 0
     assert call(*relayed, "curl", *URL, "--piece-bytes", "0.5 GB")[0] == 0
 

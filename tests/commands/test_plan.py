@@ -105,7 +105,7 @@ def test_plan_reads_standard_input(here):
 def test_options_that_mean_nothing_are_noted(here, call):
     code, _, err = call("plan", "figure1.toml", "--method", "direct", "--slot", "1")
     assert code == 0
-    assert err == "note: --slot means nothing to direct, which has no relays\n"
+    assert err == "note: --slot has no meaning for direct, which has no relays\n"
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])

@@ -208,7 +208,7 @@ def test_progress_sees_what_tools_have_begun(listed, call):
     (listed / "into/.datacollect/export.json").write_text(json.dumps(about))
     code, _, err = call("progress", "into", "--manifest", "files.csv")
     assert code == 0
-    assert "600 kB more have come of files that are not whole" in " ".join(err.split())
+    assert "600 kB more have arrived of incomplete files" in " ".join(err.split())
     (listed / "files.csv").write_text(f"host,path,bytes,sha256\nS1,a,1000000,{'0' * 64}\n")
     code, out, _ = call("progress", "into", "--manifest", "files.csv")
     assert out.splitlines()[-1].split() == ["S1", "D", "600", "kB", "60.0%"]

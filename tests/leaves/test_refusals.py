@@ -104,7 +104,7 @@ except Exception as error:
 """
     said = run_limited(code.replace("    kept.clear()\n", ""), "-v 200000")
     assert said.startswith(SHORT)
-    assert said.endswith("of the 204.8 MB that it may; raise `ulimit -v`\n")
+    assert said.endswith("of the 204.8 MB that it may use; raise `ulimit -v`\n")
 
 
 def test_without_a_limit_other_programs_are_to_give_memory_back(monkeypatch):

@@ -128,7 +128,7 @@ def test_measured_hops_are_medians_of_what_was_measured():
     found = measured_hop(rows, "S", "D")
     assert (found.hop.tcp_bytes_per_s, found.hop.rtt_s, found.hop.loss) == (2e6, 0.05, 0.001)
     assert found.n_samples == 3
-    with pytest.raises(ProblemError, match="nothing was measured of 'X'"):
+    with pytest.raises(ProblemError, match="there is no measurement of 'X'"):
         measured_hop(rows, "X", "D")
     with pytest.raises(ProblemError, match="no bandwidth was measured from 'D' to 'S'"):
         measured_hop(rows, "D", "S")

@@ -26,7 +26,7 @@ def test_a_ticket_is_read_as_it_was_signed(ticket):
 
 
 def test_strangers_are_refused():
-    with pytest.raises(TicketError, match="none of the agent's collectors"):
+    with pytest.raises(TicketError, match="not one of the agent's collectors"):
         read_ticket(sign_ticket(SOURCE, KEY), "source", {OTHER.public})
 
 

@@ -103,8 +103,16 @@ EXAMPLES = [
         opened(overview, is_whole=True),
     ),
     Example(
-        "are not judged here; `datacollect verify` does that.", on_the_page("en"), by_the_command
+        "does not check tokens of outside authorities; `datacollect verify` does.",
+        on_the_page("en"),
+        by_the_command,
     ),
-    Example("nicht geprüft; das tut `datacollect verify`.", on_the_page("de"), by_the_command),
-    Example("jugés ici ; `datacollect verify` le fait.", on_the_page("fr"), by_the_command),
+    Example(
+        "prüft diese Seite nicht; das tut `datacollect verify`.", on_the_page("de"), by_the_command
+    ),
+    Example(
+        "ne vérifie pas les jetons d’autorités extérieures ; `datacollect verify` le fait.",
+        on_the_page("fr"),
+        by_the_command,
+    ),
 ]

@@ -9,7 +9,7 @@ from contextlib import closing
 from instances.collected import EVENT, EVENT_DATA, Collected
 from instances.events import key_of
 from instances.mail_servers import mail_server
-from remedies.bistros import COLLECTOR, TICKETED, begun, destination
+from remedies.bistros import COLLECTOR, TICKETED, TICKETS, begun, destination, given
 from remedies.trying import Example, call, in_new_folder, until
 
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
@@ -25,6 +25,7 @@ REMIND = "event remind d.toml --tickets tickets --people people.csv"
 FORGET = "event forget d.toml Ann --tickets tickets"
 ACCEPT = "event accept d.toml Ann e.toml --tickets tickets"
 NOTHING_YET = "1 nothing yet"
+FROM_LIST = COLLECTOR + TICKETS
 
 
 def still_open(folder, until_s=FAR_S):
@@ -55,6 +56,24 @@ def list_lost(folder):
 def asked(line, *before, left=still_open, more=COLLECTOR, **files):
     """Ask about people who have tickets, beside what one who collects has left."""
     return destination(line, left, TICKETED, *before, more=more, **files)
+
+
+def list_alone(folder):
+    """Leave of the tickets what a destination on another host is sent."""
+    for path in (folder / "tickets").iterdir():
+        if path.name != "tickets.csv":
+            path.unlink()
+
+
+def token_changed(folder):
+    path = folder / "tickets" / "tickets.csv"
+    head, row, *rest = path.read_text().splitlines()
+    (folder / "as-written.csv").write_text(path.read_text())
+    path.write_text("\n".join([head, row[:-3], *rest]) + "\n")
+
+
+def copied_again(folder):
+    (folder / "as-written.csv").replace(folder / "tickets" / "tickets.csv")
 
 
 def left_open(text):
@@ -162,6 +181,11 @@ EXAMPLES = [
         "which has the names of tickets; `datacollect event tickets` wrote it where the tickets",
         asked("event list d.toml --tickets none"),
         until(NOTHING_YET, asked(LIST)),
+    ),
+    Example(
+        "copy the list again, as `datacollect event tickets` has written it",
+        destination(given, TICKETED, list_alone, token_changed, more=FROM_LIST),
+        destination(given, TICKETED, list_alone, token_changed, copied_again, more=FROM_LIST),
     ),
     Example(
         "the event's file is no longer where `event run` read it; put it back",

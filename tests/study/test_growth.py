@@ -95,7 +95,7 @@ def results(tmp_path_factory):
         ),
         (
             [METHOD, {**RATE, "values": [{"label": "half", "value": 500_000.0}]}],
-            "'half' is what was called '500000'",
+            "'half' was called '500000' before",
         ),
     ],
 )

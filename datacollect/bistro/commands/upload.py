@@ -48,7 +48,7 @@ def upload(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Hand files in: seal them, have them timestamped, keep a receipt, send them to a bistro.
+    """Hand files in: seal and timestamp them, keep a receipt, send them to a bistro.
 
     Several files are one draft: all of them count, or none. Keep NAME.receipt.json and NAME.proof
     (of several the folder NAME.proofs) for ever, NAME.keep until it is collected. Run again it goes
@@ -86,7 +86,7 @@ def _show(done: Uploaded) -> None:
         for part in each.parts[:MOST_SHOWN]:
             emit_text(f"{part.name} ({format_bytes(part.bytes)})", 2)
         if len(each.parts) > MOST_SHOWN:
-            emit_text(f"and {len(each.parts) - MOST_SHOWN} more files: --json has them", 2)
+            emit_text(f"and {len(each.parts) - MOST_SHOWN} more files, which --json names", 2)
         emit_text(each.times_text, 2)
         emit_text(each.proved, 2)
         for trouble in each.troubles:

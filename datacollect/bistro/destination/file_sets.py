@@ -68,7 +68,7 @@ class SafePaths:
 
     >>> paths = SafePaths()
     >>> [paths.of(name) for name in ("a/x.txt", "A/X.txt", "é", "a")]
-    ['a/x.txt', '2/A/X.txt', 'é', '2/a']
+    ['a/x.txt', '2/A/X.txt', 'é', '3/a']
     """
 
     def __init__(self) -> None:

@@ -135,7 +135,7 @@ def test_a_damaged_list_is_named_and_left(tmp_path, file):
     path = tmp_path / "accepted" / "accepted.json"
     for data in (b"{", b"[]", b'{"format": "other", "files": []}', CHANGED):
         path.write_bytes(data)
-        with pytest.raises(ProblemError, match=r"accepted\.json: is no list"):
+        with pytest.raises(ProblemError, match=r"accepted\.json: is not a list"):
             accept_file(tmp_path, ANN, file)
         assert path.read_bytes() == data
 
@@ -172,7 +172,7 @@ def test_several_files_are_accepted_at_once_or_none_where_one_is_not_there(
     other = tmp_path / "other.pdf"
     command = ["event", "accept", "destination.toml", ANN, str(file), str(other)]
     assert run([*command, "--tickets", "tickets"]) == 2
-    assert "other.pdf: must be a file that is there" in " ".join(capsys.readouterr().err.split())
+    assert "other.pdf: must be an existing file" in " ".join(capsys.readouterr().err.split())
     assert read_accepted(tmp_path / "out") == []
     other.write_bytes(b"other")
     assert run([*command, "--tickets", "tickets", "--json"]) == 0

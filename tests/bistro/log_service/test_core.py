@@ -432,7 +432,7 @@ def test_one_witness_that_claims_to_know_more_is_not_believed_and_two_are():
     bench.do(StoreHead)
     asked = bench.take(AskWitness)
     bench.tell(messages.WitnessAnswered(bench.now, 0, 409, b"1000\n"))
-    assert "1000 entries of this log, and its folder holds 1; alone" in bench.take(Warn)[0].text
+    assert "1000 entries of this log, and its folder holds 1; one" in bench.take(Warn)[0].text
     for each in asked[1:]:
         bench.do_one(each)
     bench.do_all()

@@ -118,7 +118,7 @@ def test_name_that_leaves_no_room_for_its_receipts_is_refused_before_it_is_seale
     (here / ("n" * 242)).write_text("mine")
     before = {*here.iterdir()}
     said = refused(capsys, "n" * 243, "--ticket", "my.ticket")
-    assert "its name has 243 bytes, 242 may be" in said
+    assert "its name has 243 bytes, at most 242 are allowed" in said
     assert "copy it to a shorter name" in said
     assert {*here.iterdir()} == before
     # With a byte less it is kept, also where each letter has four bytes.

@@ -85,7 +85,7 @@ def test_several_files_are_one_draft_or_none_where_one_cannot_be_taken(person, c
     bad = {
         "none.txt": "no such file",
         "": "an empty name",
-        "/dev/null": "no regular file",
+        "/dev/null": "not a regular file",
         # It has no bytes by its head, and an error when it is read.
         "/proc/self/mem": "cannot be read",
     }

@@ -231,7 +231,7 @@ def test_an_operator_whose_key_is_withdrawn_loses_the_test_that_runs(tests, conf
     tests.trust(frozenset())
     assert test.over.is_set()
     assert not is_locked(config.lock)
-    with pytest.raises(RefusedError, match="none of the agent's operators"):
+    with pytest.raises(RefusedError, match="not one of the agent's operators"):
         ticket(tests)
     tests.trust(frozenset([OPERATOR.public]))
     assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)

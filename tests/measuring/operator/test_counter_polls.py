@@ -84,7 +84,7 @@ def test_by_default_nothing_is_told_and_nobody_asks_again(tmp_path):
         CounterPolls([entry_of(agent)], OPERATOR) as polls,
     ):
         _, why = known(polls, "S", lambda _, why: bool(why))
-        assert "the tool 'counters' is none of this agent's" in why
+        assert "the tool 'counters' is not one of this agent's" in why
         [_, asking] = polls._threads
         asking.join(30.0)
         assert not asking.is_alive()
@@ -97,7 +97,7 @@ def test_nobody_else_is_told(tmp_path):
         CounterPolls([entry_of(agent)], nobody) as polls,
     ):
         _, why = known(polls, "S", lambda _, why: bool(why))
-        assert "none of the agent's operators" in why
+        assert "not one of the agent's operators" in why
 
 
 def test_a_ticket_for_a_test_is_none_for_counters(tmp_path):

@@ -291,7 +291,7 @@ def test_an_operator_who_is_not_named_is_refused_by_name(tmp_path):
     with pair(tmp_path) as (by, to):
         nobody = PrivateKey(b"the key of somebody else in here")
         row = measure_pair(entry_of(by), entry_of(to), nobody, SHORT)
-        assert "none of the agent's operators" in row["ended"]
+        assert "not one of the agent's operators" in row["ended"]
         assert row["ended"].startswith(("S: refuses", "D: refuses"))
 
 

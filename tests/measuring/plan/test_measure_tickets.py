@@ -29,7 +29,7 @@ def test_what_was_signed_is_read():
 
 def test_only_operators_sign():
     token = sign_measure_ticket(replace(TICKET, issuer=OTHER.public), OTHER)
-    with pytest.raises(TicketError, match="none of the agent's operators"):
+    with pytest.raises(TicketError, match="not one of the agent's operators"):
         read_measure_ticket(token, [KEY.public])
 
 

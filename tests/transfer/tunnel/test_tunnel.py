@@ -274,7 +274,7 @@ def test_another_certificate_is_bad_input(two_agents):
 def test_a_key_that_is_no_users_is_bad_input(two_agents, tmp_path):
     write_private_key(tmp_path / "other.key", OTHER)
     tree = {**two_agents, "key": str(tmp_path / "other.key")}
-    with pytest.raises(ProblemError, match="none of the agent's users; write the public key"):
+    with pytest.raises(ProblemError, match="not one of the agent's users; write the public key"):
         dc.tunnel(tree, "S1:echo", direct=True)
 
 

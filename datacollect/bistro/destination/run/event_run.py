@@ -359,8 +359,8 @@ def run_event(
             said.names = _names(event)
         said(
             f"{event.cancelled_text}; nothing more is collected, and what lies here stays. What "
-            "was collected is still published, and shown until collect_until: end this before if "
-            "nobody needs its proof any more"
+            "was collected is still published, and shown until collecting was to end; stop this "
+            "earlier if nobody needs its proof any more"
         )
         while True:
             with closing(Register(config.register, event, here)) as register:

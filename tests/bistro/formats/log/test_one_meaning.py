@@ -120,6 +120,8 @@ ELSEWHERE = {
     "person/delivering.py": "a verdict that was read",
     "person/pushing.py": "why a bistro refuses, in words",
     "destination/accepting.py": "what this program has written",
+    "destination/file_sets.py": "what this program has written",
+    "destination/run/kept_files.py": "what this program has written",
     "destination/forgetting.py": "what this program has written",
     "destination/people.py": "what this program has written",
     "destination/reminding.py": "what this program has written",
