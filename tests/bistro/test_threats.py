@@ -244,8 +244,10 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         A_PERSON,
-        "shows another file than was handed in, a changed proof, the proof of another receipt, "
-        "or one file of several as another",
+        (
+            "shows another file than was handed in, a changed proof, the proof of another receipt, "
+            "or one file of several as another"
+        ),
     ): (
         f"{PROOF}::test_each_changed_file_is_refused",
         f"{PROOF}::test_each_flipped_byte_of_a_proof_is_refused",
@@ -254,8 +256,10 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         A_PERSON,
-        "seals a list of files that lies: other sizes or numbers than there are, names twice, "
-        "names with `..`, a thousand million files, ten thousand empty names",
+        (
+            "seals a list of files that lies: other sizes or numbers than there are, names twice, "
+            "names with `..`, a thousand million files, ten thousand empty names"
+        ),
     ): (
         f"{FILE_LIST}::test_what_is_no_list_of_files_is_refused_by_the_library_and_by_the_page",
         f"{FILE_LIST}::test_a_header_that_lies_is_refused_before_anything_of_the_body_is_read",

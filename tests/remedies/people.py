@@ -9,7 +9,7 @@ from contextlib import closing
 from instances.collected import EVENT, EVENT_DATA, Collected
 from instances.events import key_of
 from instances.mail_servers import mail_server
-from remedies.bistros import COLLECTOR, TICKETED, TICKETS, begun, destination, given
+from remedies.bistros import COLLECTOR, TICKETED, TICKETS, begun, destination, secrets
 from remedies.trying import Example, call, in_new_folder, until
 
 from datacollect.bistro.destination.people import HELD, PROMISED, Draft, HandedIn
@@ -184,8 +184,8 @@ EXAMPLES = [
     ),
     Example(
         "copy the list again, as `datacollect event tickets` has written it",
-        destination(given, TICKETED, list_alone, token_changed, more=FROM_LIST),
-        destination(given, TICKETED, list_alone, token_changed, copied_again, more=FROM_LIST),
+        destination(secrets, TICKETED, list_alone, token_changed, more=FROM_LIST),
+        destination(secrets, TICKETED, list_alone, token_changed, copied_again, more=FROM_LIST),
     ),
     Example(
         "the event's file is no longer where `event run` read it; put it back",

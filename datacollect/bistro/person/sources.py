@@ -79,8 +79,8 @@ def _not_walked(error: OSError) -> None:
 def _require_plain(file: Path) -> None:
     if file.is_symlink() or not file.is_file():
         raise ProblemError(
-            f"{document_name(file)}: is not a regular file; take it out of the folder, or put what it "
-            "stands for in its place"
+            f"{document_name(file)}: is not a regular file; take it out of the folder, or put what "
+            "it stands for in its place"
         )
     if file.name.endswith(SUFFIX) and is_keep(file):
         raise ProblemError(

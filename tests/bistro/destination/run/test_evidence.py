@@ -151,7 +151,7 @@ def test_a_register_of_an_earlier_version_opens(status, collected):
     with closing(apsw.Connection(str(collected.folder / "register/register.sqlite"))) as db:
         db.execute("DROP TABLE kept")
     code, said = status()
-    assert (code, "of 2 files an earlier version has kept neither machine nor length" in said) == (
+    assert (code, "of 2 files an earlier version recorded neither machine nor length" in said) == (
         0,
         True,
     )
