@@ -37,6 +37,14 @@ class WebSource(Source):
 
     apart = True
 
+    def write(self, path: str, size: int) -> None:
+        """Write a file again, never text: a text that takes the place of data is kept out."""
+        super().write(path, size)
+        entry, data = self.versions[path].pop()
+        if data:
+            data = bytes([data[0] | 0x80]) + data[1:]
+        self.versions[path].append((entry, data))
+
     @cached_property
     def standing(self) -> Standing:
         """What all its sessions have seen in a start."""
