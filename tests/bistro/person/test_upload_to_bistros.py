@@ -53,7 +53,11 @@ def world(tmp_path_factory):
     verdicts = {"key": DESTINATION.public}
     recipients = [str(IDENTITY.to_public())]
     with World(
-        folder, bistros=rows_with_certificates(folder), verdicts=verdicts, recipients=recipients
+        folder,
+        bistros=rows_with_certificates(folder),
+        verdicts=verdicts,
+        recipients=recipients,
+        limits={"files": 1},
     ) as made:
         made.start_witnesses(0, 1, 2)
         made.start(0)

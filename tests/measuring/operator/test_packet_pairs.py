@@ -280,7 +280,7 @@ def test_a_firewall_that_drops_all_is_named_after_a_few_packets(tmp_path, monkey
         port = measure_of(to.agent._config).udp_port
         row = measured(by, to)
         assert row["ended"] == (
-            f"D: of 6 UDP packets to port {port} none has arrived; open that UDP port for this "
+            f"D: none of 6 UDP packets to port {port} has arrived; open that UDP port for this "
             "host in the firewalls on the way, and forward it where a router translates addresses"
         )
     assert len(wire.left) == GREETINGS

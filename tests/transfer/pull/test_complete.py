@@ -60,7 +60,7 @@ def test_of_a_source_that_is_down_what_has_come_before_is_not_missing(agents, co
     two.stop()
     (missing,) = dc.pull(collection, into).missing
     assert (missing.source, missing.path) == ("S2", "")
-    assert missing.why.startswith("whatever it has beside 2 files here: ")
+    assert missing.why.startswith("whatever it has besides 2 files here: ")
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), OSError(24, "Too many open files"), KeyError])
