@@ -74,16 +74,15 @@ class SafePaths:
     def __init__(self) -> None:
         self._files: set[str] = set()
         self._folders: set[str] = set()
-        self._tried: dict[str, int] = {}
+        # The next is above all that were tried: names that are made to collide cost no more.
+        self._last = 1
 
     def of(self, name: str) -> str:
         """Return the place of one more file."""
         path = "/".join(map(safe_name, name.split("/")))
-        folded = path.casefold()
-        n = self._tried.get(folded, 1)
+        folded, n = path.casefold(), 1
         while not self._is_free(placed := _numbered(folded, n)):
-            n += 1
-        self._tried[folded] = n + 1
+            n = self._last = self._last + 1
         self._files.add(placed)
         self._folders.update(_above(placed))
         return _numbered(path, n)

@@ -21,6 +21,7 @@ from datacollect.bistro.destination.accepting import (
     read_accepted,
     write_accepted,
 )
+from datacollect.bistro.destination.file_sets import LIST as FILE_LIST
 from datacollect.bistro.destination.file_sets import remove_left
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -195,7 +196,8 @@ def _planned(config: DestinationConfig, tickets: Path, person: str, event: Event
             if row.file is not None and not row.kept:
                 files.append(row.file)
             left += [
-                f"{place.host} has a copy, {place.folder}/{FILES}/{kept.file}: remove it there"
+                f"{place.host} has a copy, {place.folder}/{FILES}/{_all_of(kept.file)}: remove it "
+                "there"
                 for place, kept in row.kept
                 if not place.is_same(here)
             ]
@@ -217,6 +219,16 @@ def _planned(config: DestinationConfig, tickets: Path, person: str, event: Event
         tuple((name, number) for name, number, is_here, _ in segments if is_here),
         tuple(left),
     )
+
+
+def _all_of(file: str) -> str:
+    """Return what is to be removed of a draft: of several files the folder that holds them all.
+
+    >>> _all_of("4af1/a.pdf"), _all_of("4af1/.files.json")
+    ('4af1/a.pdf', '4af1')
+    """
+    above, _, name = file.rpartition("/")
+    return above if name == FILE_LIST else file
 
 
 # Steps: each may be done again --------------------------------------------------------------------

@@ -10,6 +10,8 @@ import os
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,8 +26,7 @@ from datacollect.files.held_folder import not_written
 from datacollect.files.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from datacollect.bistro.destination.accepting import Accepted
     from datacollect.bistro.destination.marking import MarkKeys
@@ -347,30 +348,37 @@ def link_files(people: Iterable[HandedIn], folder: Path, into: Path) -> int:
             for draft in each.drafts:
                 if draft.state not in DONE or draft.file is None:
                     continue
-                place = into / each.person
-                place.mkdir(parents=True, exist_ok=True)
-                top = _top(place, draft)
-                for part in draft.files:
-                    *above, name = part.name.split("/") if draft.parts else [part.name]
-                    into_part = top.joinpath(*map(safe_name, above))
-                    into_part.mkdir(parents=True, exist_ok=True)
-                    lies = folder.absolute() / FILES / part.file
-                    target = os.path.relpath(lies, into_part.absolute())
-                    _link(into_part, safe_name(name), target, taken[into_part])
+                links = [(_called(draft, part), part.file) for part in draft.files]
+                folders = {above for path, _ in links for above in path.parents}
+                top = _top(into / each.person, draft, folders)
+                # All of them first: no link takes the name of one.
+                for above in folders:
+                    (top / above).mkdir(parents=True, exist_ok=True)
+                for path, file in links:
+                    place = top / path.parent
+                    lies = folder.absolute() / FILES / file
+                    target = os.path.relpath(lies, place.absolute())
+                    _link(place, path.name, target, taken[place])
                     n_made += 1
     except OSError as error:
         raise not_written(into, error) from error
     return n_made
 
 
-def _top(place: Path, draft: Draft) -> Path:
-    """Return the folder for a draft's links: of a name that something else has, another one."""
-    tops = {safe_name(each.name.split("/")[0]) for each in draft.parts if "/" in each.name}
-    is_taken = any(
-        (place / top).is_symlink() or ((place / top).exists() and not (place / top).is_dir())
-        for top in tops
-    )
-    return place / draft.entry.hex()[:8] if is_taken else place
+def _called(draft: Draft, part: DraftFile) -> Path:
+    """Return what the link to a file is called: of several as they lie, where none are alike."""
+    return Path(part.file.partition("/")[2] if draft.parts else safe_name(part.name))
+
+
+def _top(place: Path, draft: Draft, folders: Collection[Path]) -> Path:
+    """Return where a draft's folders can be: where none has the name of something else."""
+    own = draft.entry.hex()[:8]
+    tops = chain([place], (place / (own if n == 1 else f"{own} ({n})") for n in count(1)))
+    return next(top for top in tops if not any(_is_taken(top / each, place) for each in folders))
+
+
+def _is_taken(path: Path, place: Path) -> bool:
+    return path != place and (path.is_symlink() or (path.exists() and not path.is_dir()))
 
 
 def _link(place: Path, name: str, target: str, taken: set[str]) -> None:

@@ -219,7 +219,8 @@ def _joint(
     """Return the item of several files."""
     for each in files:
         _require_named(each)
-    paths = [*map(Path, files)]
+    # What is kept of the folder one stands in lies beside it, too, and not among its files.
+    paths = [path if path.name not in ("", "..") else path.resolve() for path in map(Path, files)]
     for path in paths:
         with naming_unread(path):
             if not path.is_dir():

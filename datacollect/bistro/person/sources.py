@@ -63,13 +63,12 @@ def _files_at(path: Path) -> Iterator[Source]:
     if not path.is_dir():
         yield Source(_text(path.name), path)
         return
-    top = path if path.name not in ("", "..") else path.resolve()
     for folder, folders, names in os.walk(path, onerror=_not_walked):
         folders.sort()
         for name in (*names, *(each for each in folders if Path(folder, each).is_symlink())):
             file = Path(folder, name)
             _require_plain(file)
-            yield Source(_text(os.fspath(top.name / file.relative_to(path))), file)
+            yield Source(_text(os.fspath(path.name / file.relative_to(path))), file)
 
 
 def _not_walked(error: OSError) -> None:

@@ -232,3 +232,20 @@ def test_ten_thousand_names_that_look_alike_are_placed_soon():
     paths = SafePaths()
     found = {paths.of("?" * (1 + i % 60) + "*" * (i // 60)) for i in range(10_000)}
     assert len(found) == 10_000
+
+
+def test_names_that_are_made_to_collide_are_placed_soon():
+    # Each folder that a name could be moved to is a file.
+    taken, pairs = range(2, 3000), range(1500)
+    names = [*map(str, taken), *(f"{letter}{i}" for i in pairs for letter in "xX")]
+    n_looks = 0
+
+    class Counting(SafePaths):
+        def _is_free(self, placed):
+            nonlocal n_looks
+            n_looks += 1
+            return super()._is_free(placed)
+
+    paths = Counting()
+    assert len({paths.of(name) for name in names}) == len(names)
+    assert n_looks < 3 * len(names)

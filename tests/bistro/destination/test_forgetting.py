@@ -107,6 +107,18 @@ def test_nothing_here_names_her_and_others_are_as_they_were(collected, tmp_path,
     assert (told["collected"], told["files_here"]) == (2, 1)
 
 
+def test_of_several_files_that_others_have_their_folder_is_named(collected, tmp_path, capsys):
+    entry = collected.uploads[1].entry
+    with closing(apsw.Connection(str(tmp_path / "out/register/register.sqlite"))) as db:
+        db.execute(
+            "UPDATE kept SET host = 'west', folder = '/event', file = ? WHERE entry = ?",
+            (f"{entry.hex()}/.files.json", entry),
+        )
+    assert run(FORGET) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"west has a copy, /event/files/{entry.hex()}: remove it there" in said
+
+
 @pytest.mark.parametrize("step", range(len(forgetting.STEPS)))
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 def test_interrupted_at_each_step_the_same_call_goes_on(

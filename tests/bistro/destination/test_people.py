@@ -364,6 +364,22 @@ def test_links_of_several_files_keep_their_folders_and_no_other_is_lost(tmp_path
     assert (place / "src/a (2)").read_bytes() == b"3"
 
 
+def test_names_that_are_one_on_the_disk_do_not_keep_links_from_being_made(tmp_path, here):
+    rows = [
+        # A file, and a folder that is called like it once both have safe names.
+        several(tmp_path, here, 1, {"a?": b"1", "a*/b": b"2"}),
+        # A folder below, where another draft has a file; and files in the way of any other folder.
+        several(tmp_path, here, 2, {"x/a": b"3", entry_of(3).hex()[:8]: b"4"}, time_s=950),
+        several(tmp_path, here, 3, {"x/a/b": b"5", "c": b"6"}, time_s=960),
+    ]
+    people = found(tmp_path, here, rows)
+    into = tmp_path / "by person"
+    for _ in range(2):
+        assert link_files(people, tmp_path, into) == 6
+        linked = [path for path in (into / "Ann").rglob("*") if path.is_file()]
+        assert sorted(path.read_bytes() for path in linked) == [b"%d" % n for n in range(1, 7)]
+
+
 def test_the_table_and_the_page_name_each_of_several_files(tmp_path, here):
     people = found(tmp_path, here, [several(tmp_path, here, 1, SEVERAL)])
     made = Collected(tmp_path / "out")

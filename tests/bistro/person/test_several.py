@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.content import n_files
 from datacollect.bistro.formats.log.file_list import Among
 from datacollect.bistro.formats.receipt.content_proof import read_content_proof
+from datacollect.bistro.formats.sealing import keep as keeping
 from datacollect.bistro.formats.sealing.keep import read_keep
 from datacollect.bistro.person import showing
 from datacollect.bistro.person.items import items_of, kept_item, sealed_anew
@@ -92,6 +94,31 @@ def test_a_folder_is_all_that_is_in_it(here):
     (here / "second").mkdir()
     item, kept, _ = sealed(["src"], into="second")
     assert (kept.files, item.keep.name) == ((), "src.keep")
+
+
+@pytest.mark.parametrize("named", [".", ".."])
+def test_what_is_kept_of_the_folder_one_stands_in_lies_beside_it(here, monkeypatch, named):
+    (here / "src" / "b").mkdir()
+    (here / "src" / "b" / "c").write_text("c")
+    monkeypatch.chdir(here / "src" if named == "." else here / "src" / "b")
+    item, kept, _ = sealed([named])
+    assert [each.name for each in kept.files] == ["src/b/c", "src/Übung 1.py"]
+    assert item.keep.resolve() == here / "src.keep"
+    # Else it would be among the files when the same command is run again.
+    assert sealed([named])[1] == kept
+
+
+def test_a_keep_with_names_that_lead_elsewhere_is_none(here):
+    """As somebody else may have made it: proofs and files are looked for by these names."""
+    item, kept, _ = sealed()
+    data = item.keep.read_bytes()
+    for name in ("../outside", "/outside"):
+        first = kept.files[0]._replace(name=name)
+        told = keeping._told(replace(kept, files=(first, *kept.files[1:])))
+        end = told + keeping._end_of(told, keeping.SEVERAL_MAGIC)
+        item.keep.write_bytes(data[: kept.sealed.n_bytes] + end)
+        with pytest.raises(ProblemError, match="what it says of its ciphertext is damaged"):
+            read_keep(item.keep)
 
 
 def test_each_proof_shows_its_file_alone_by_the_command_and_by_the_page(here, capsys):
@@ -181,10 +208,10 @@ def test_names_that_some_system_does_not_take_are_refused(here, name, match):
 def test_what_is_no_file_in_a_folder_is_refused(here):
     sealed(["a.txt", "empty"])
     (here / "src" / "kept").symlink_to(here / "a.txt")
-    refused(["src"], r"src/kept: is no regular file; take it out of the folder")
+    refused(["src"], r"src/kept: is not a regular file; take it out of the folder")
     (here / "src" / "kept").unlink()
     (here / "src" / "loop").symlink_to(here / "src")
-    refused(["src"], r"src/loop: is no regular file")
+    refused(["src"], r"src/loop: is not a regular file")
     (here / "src" / "loop").unlink()
     (here / "a.txt+1.keep").rename(here / "src" / "a.keep")
     refused(["src"], r"src/a\.keep: was kept when something was handed in, and is for your eyes")
