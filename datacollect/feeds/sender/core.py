@@ -287,7 +287,8 @@ class SenderCore:
         n = max(number - first, 0)
         self._store.place(number)
         self._unplaced = None
-        self._missing.move(first, n)
+        if n:
+            self._missing.move(first, n, self._message_bytes)
         self._unsaved = [Run(run.first + n, run.n, run.n_bytes) for run in self._unsaved]
         self._made = deque((stop + n, made_ns) for stop, made_ns in self._made)
         counts.made += n

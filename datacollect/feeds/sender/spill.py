@@ -218,6 +218,12 @@ class Spill:
         n = max(number - first, 0)
         with self._db.transaction():
             if n:
+                # Of a run that goes across it, the receiver has all before it.
+                self._db.rows(
+                    "UPDATE missing SET first = ?1, n = first + n - ?1, "
+                    "n_bytes = n_bytes - (?1 - first) * ?2 WHERE first < ?1 AND first + n > ?1",
+                    (first, self._message_bytes),
+                )
                 for table, column in (("message", "number"), ("missing", "first")):
                     # Numbers are unique at each step.
                     self._db.rows(

@@ -187,6 +187,29 @@ def test_what_was_made_since_moves_behind_what_the_receiver_has(torn, tmp_path, 
         core.connected(60, 60)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_dropped_across_the_loss_moves_in_part(torn, tmp_path, power_goes, again):
+    """Of 35 kept messages and 10 new ones the oldest 40 are dropped; the receiver wants 47 then."""
+    power_goes()
+    spill = Spill(torn, "scan7", SIZE)
+    core = SenderCore(spill, SIZE, spill.kept_bytes, "drop-old")
+    core.write(b"".join(map(content, range(100, 110))), 1)
+    core.write(b"".join(map(content, range(110, 140))), 1)
+    core.connected(47, 47)
+    if again:
+        spill.close(is_done=False)
+        found, missing, _ = sent_by(Spill(torn, "scan7", SIZE), 47)
+    else:
+        found, missing = {}, []
+        for kind, number, stamp, data in Frames(SIZE).take(b"".join(core.frames(10**6))):
+            if kind == frames.DATA:
+                found[number] = bytes(data)
+            else:
+                missing += range(number, number + stamp)
+    assert missing == [47, 48, 49, 50, 51]
+    assert found == {number: content(number + 53) for number in range(52, 87)}
+
+
 def test_an_end_that_only_the_receiver_has(torn, tmp_path, power_goes):
     power_goes()
     core = SenderCore(Spill(torn, "scan7", SIZE), SIZE, 10**9, "stop")
