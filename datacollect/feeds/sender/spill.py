@@ -198,15 +198,16 @@ class Spill:
 
     def _sync_all(self) -> None:
         """Sync what was committed, once a second; where that fails, the next `add` says so."""
-        path = self._folder / f"{FILE}-wal"
-        while not self._is_closed.wait(SYNC_S):
+        while not self._is_closed.wait(SYNC_S) and self._failure is None:
             if self._has_news:
                 self._has_news = False
-                try:
-                    _sync(path)
-                except OSError as error:
-                    self._failure = error
-                    return
+                self._sync_now()
+
+    def _sync_now(self) -> None:
+        try:
+            _sync(self._folder / f"{FILE}-wal")
+        except OSError as error:
+            self._failure = error
 
     def place(self, number: int) -> None:
         """Take note that the receiver wants the message `number` next, after a loss of power.
@@ -235,6 +236,8 @@ class Spill:
                     "made = made + ?, made_bytes = made_bytes + ?", (n, n * self._message_bytes)
                 )
             self._change("unplaced = NULL", ())
+        # What is sent from now on would move once more after another loss of power, and come twice.
+        self._sync_now()
 
     def add(self, messages: Sequence[Message], tail: bytes, *, ends: bool) -> None:
         """Keep messages, and what was made behind them."""
