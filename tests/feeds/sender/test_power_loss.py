@@ -188,7 +188,7 @@ def test_what_was_made_since_moves_behind_what_the_receiver_has(torn, tmp_path, 
 
 
 def test_two_losses_of_power_in_a_row_send_nothing_twice(torn, tmp_path, power_goes, monkeypatch):
-    """Where it goes on is on the disk before anything is sent: of three the receiver has got two."""
+    """Where it goes on is on the disk before anything is sent; of three messages two have come."""
     disk = tmp_path / "disk"
     monkeypatch.setattr(spill_module, "SYNC_S", 1000)
     monkeypatch.setattr(
