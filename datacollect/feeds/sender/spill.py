@@ -275,6 +275,11 @@ class Spill:
         self._db.rows("INSERT INTO missing VALUES (?, ?, ?)", (run.first, run.n, run.n_bytes))
         self._change("lost = lost + ?, lost_bytes = lost_bytes + ?", (run.n, run.n_bytes))
 
+    def take_back(self, n: int, n_bytes: int) -> None:
+        """Note that messages are not lost that were dropped: the receiver has them."""
+        with self._db.transaction():
+            self._change("lost = lost - ?, lost_bytes = lost_bytes - ?", (n, n_bytes))
+
     def end(self) -> None:
         """Note that the source has ended."""
         with self._db.transaction():

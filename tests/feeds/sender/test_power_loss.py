@@ -213,6 +213,7 @@ def test_what_is_dropped_across_the_loss_moves_in_part(torn, tmp_path, power_goe
     core.write(b"".join(map(content, range(100, 110))), 1)
     core.write(b"".join(map(content, range(110, 140))), 1)
     core.connected(47, 47)
+    assert (core.counts.lost, core.counts.lost_bytes) == (5, 5 * SIZE)
     if again:
         spill.close(is_done=False)
         found, missing, _ = sent_by(Spill(torn, "scan7", SIZE), 47)
