@@ -187,6 +187,8 @@ class PacketThreads:
                 # may be well.
                 break
             n_overflows = max(n_overflows, got.n_overflows)
+            if not got.n_bytes:  # anyone may send an empty one, and it has no size to go by
+                continue
             stop = at + got.n_bytes
             if got.segment_bytes != size or got.n_bytes % size:
                 if at > first:

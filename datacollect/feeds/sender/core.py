@@ -58,6 +58,8 @@ class SenderCore:
             self._missing.add(run)
         # What was dropped as it was made, while the disk did not even take note of that.
         self._unsaved: list[Run] = []
+        # Dropped before the receiver has said what it has of an earlier sender.
+        self._dropped_unasked: list[Run] = []
         self.counts = FeedCounts(
             made=begun.made,
             made_bytes=begun.made_bytes,
@@ -74,7 +76,7 @@ class SenderCore:
             self._made.append((begun.made, oldest.made_ns))
         # Why the disk did not keep what was made last.
         self._refusal = ""
-        self._unplaced = begun.unplaced
+        self._unplaced, self._is_asked = begun.unplaced, False
 
     # The source ------------------------------------------------------------------------------
 
@@ -218,6 +220,8 @@ class SenderCore:
             except StoreError:
                 break
             self._count_lost(run)
+            if not self._is_asked:
+                self._dropped_unasked.append(run)
             dropped += count
             at += count
         return dropped > 0
@@ -258,6 +262,7 @@ class SenderCore:
         FrameError
             It wants what it had, or what was never made.
         """
+        stop = number if self._unplaced is None else min(number, self._unplaced)
         if self._unplaced is not None and self.written <= written == number:
             self._place(number)
         if not self.written <= written <= number <= self.counts.made:
@@ -266,9 +271,21 @@ class SenderCore:
                 f"where {self.counts.made} were made and {self.written} were on its disk: a disk "
                 "has lost something; begin another feed, by another name"
             )
+        self._take_back(stop)
         self._next, self._is_end_sent = number, False
         self._highest = max(self._highest, number)
         self.told_written(written)
+
+    def _take_back(self, stop: int) -> None:
+        """Count as not lost what was dropped and lies before `stop`: an earlier sender sent it."""
+        self._is_asked = True
+        n = sum(max(min(run.stop, stop) - run.first, 0) for run in self._dropped_unasked)
+        self._dropped_unasked.clear()
+        if n:
+            self.counts.lost -= n
+            self.counts.lost_bytes -= n * self._message_bytes
+            with suppress(StoreError):  # the next process then counts them as lost
+                self._store.take_back(n, n * self._message_bytes)
 
     @property
     def is_placed(self) -> bool:
@@ -287,7 +304,8 @@ class SenderCore:
         n = max(number - first, 0)
         self._store.place(number)
         self._unplaced = None
-        self._missing.move(first, n)
+        if n:
+            self._missing.move(first, n, self._message_bytes)
         self._unsaved = [Run(run.first + n, run.n, run.n_bytes) for run in self._unsaved]
         self._made = deque((stop + n, made_ns) for stop, made_ns in self._made)
         counts.made += n

@@ -19,6 +19,15 @@ class Run:
         """The first one behind it."""
         return self.first + self.n
 
+    def behind(self, number: int, message_bytes: int) -> Run:
+        """Return what of it is not before a message; only the last may be shorter.
+
+        >>> Run(3, 4, 35).behind(5, 10)
+        Run(first=5, n=2, n_bytes=15)
+        """
+        n = max(number - self.first, 0)
+        return Run(self.first + n, self.n - n, self.n_bytes - n * message_bytes)
+
 
 class MissingRuns:
     """Runs of messages that are missing; those that touch are one.
@@ -58,11 +67,12 @@ class MissingRuns:
         at = self._place(number)
         return max(self._runs[at].first, number) if at < len(self._runs) else None
 
-    def move(self, first: int, n: int) -> None:
-        """Have messages from one on numbered higher by `n`; none of the runs goes across it."""
+    def move(self, first: int, n: int, message_bytes: int) -> None:
+        """Have messages from one on numbered higher by `n`; those before it are told already."""
+        self.forget(first)
         self._runs = [
-            Run(run.first + n, run.n, run.n_bytes) if run.first >= first else run
-            for run in self._runs
+            Run(run.first + n, run.n, run.n_bytes)
+            for run in (each.behind(first, message_bytes) for each in self._runs)
         ]
 
     def forget(self, number: int) -> None:

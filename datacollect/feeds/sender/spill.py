@@ -198,15 +198,16 @@ class Spill:
 
     def _sync_all(self) -> None:
         """Sync what was committed, once a second; where that fails, the next `add` says so."""
-        path = self._folder / f"{FILE}-wal"
-        while not self._is_closed.wait(SYNC_S):
+        while not self._is_closed.wait(SYNC_S) and self._failure is None:
             if self._has_news:
                 self._has_news = False
-                try:
-                    _sync(path)
-                except OSError as error:
-                    self._failure = error
-                    return
+                self._sync_now()
+
+    def _sync_now(self) -> None:
+        try:
+            _sync(self._folder / f"{FILE}-wal")
+        except OSError as error:
+            self._failure = error
 
     def place(self, number: int) -> None:
         """Take note that the receiver wants the message `number` next, after a loss of power.
@@ -218,6 +219,12 @@ class Spill:
         n = max(number - first, 0)
         with self._db.transaction():
             if n:
+                # Of a run that goes across it, the receiver has all before it.
+                self._db.rows(
+                    "UPDATE missing SET first = ?1, n = first + n - ?1, "
+                    "n_bytes = n_bytes - (?1 - first) * ?2 WHERE first < ?1 AND first + n > ?1",
+                    (first, self._message_bytes),
+                )
                 for table, column in (("message", "number"), ("missing", "first")):
                     # Numbers are unique at each step.
                     self._db.rows(
@@ -229,6 +236,8 @@ class Spill:
                     "made = made + ?, made_bytes = made_bytes + ?", (n, n * self._message_bytes)
                 )
             self._change("unplaced = NULL", ())
+        # What is sent from now on would move once more after another loss of power, and come twice.
+        self._sync_now()
 
     def add(self, messages: Sequence[Message], tail: bytes, *, ends: bool) -> None:
         """Keep messages, and what was made behind them."""
@@ -265,6 +274,11 @@ class Spill:
     def _note_missing(self, run: Run) -> None:
         self._db.rows("INSERT INTO missing VALUES (?, ?, ?)", (run.first, run.n, run.n_bytes))
         self._change("lost = lost + ?, lost_bytes = lost_bytes + ?", (run.n, run.n_bytes))
+
+    def take_back(self, n: int, n_bytes: int) -> None:
+        """Note that messages are not lost that were dropped: the receiver has them."""
+        with self._db.transaction():
+            self._change("lost = lost - ?, lost_bytes = lost_bytes - ?", (n, n_bytes))
 
     def end(self) -> None:
         """Note that the source has ended."""

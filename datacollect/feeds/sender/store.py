@@ -89,6 +89,9 @@ class Store(Protocol):
     def drop_kept(self, run: Run) -> None:
         """Let go of messages that are kept: they are missing."""
 
+    def take_back(self, n: int, n_bytes: int) -> None:
+        """Note that messages are not lost that were dropped: the receiver has them."""
+
     def end(self) -> None:
         """Note that the source has ended."""
 
@@ -141,6 +144,9 @@ class Memory:
             found.append(each)
             most_bytes -= len(each.content)
         return found
+
+    def take_back(self, n: int, n_bytes: int) -> None:
+        """Nothing in memory was sent by an earlier process."""
 
     def place(self, number: int) -> None:
         """What is in memory does not outlast a loss of power."""

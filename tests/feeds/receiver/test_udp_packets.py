@@ -16,9 +16,10 @@ SIZE = 8
 PACKET = HEAD.pack(bytes(16), 0, 0, 5) + bytes(SIZE)
 
 
-def send(port: int) -> None:
+def send(port: int, *packets: bytes) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-        out.sendto(PACKET, ("127.0.0.1", port))
+        for packet in packets or (PACKET,):
+            out.sendto(packet, ("127.0.0.1", port))
 
 
 def test_what_was_counted_is_written_once_it_is_settled() -> None:
@@ -57,3 +58,24 @@ def test_a_thread_that_fails_says_so() -> None:
         threads._threads[0].join(20)
         threads.settle()
         assert str(threads.failure) == "OverflowError: odd"
+
+
+@pytest.mark.parametrize("size", [0, 1, HEAD.size - 1, HEAD.size, HEAD.size + 1, 60_000])
+def test_a_packet_of_any_size_ends_no_feed(size: int) -> None:
+    """Anyone may send it: those that come with it, and after it, are read."""
+    seen, has_come = [], threading.Semaphore(0)
+
+    def take(heads, last_bytes, _):
+        if last_bytes == SIZE:
+            seen.append(len(heads))
+            has_come.release(len(heads))
+        return ()
+
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, pytest.fail)) as threads:
+        send(threads.port, PACKET, bytes(size), PACKET)
+        send(threads.port, bytes(size))
+        send(threads.port, PACKET)
+        for _ in range(3):
+            assert has_come.acquire(timeout=20), threads.failure
+        assert threads.failure is None
+    assert sum(seen) == 3

@@ -187,6 +187,47 @@ def test_what_was_made_since_moves_behind_what_the_receiver_has(torn, tmp_path, 
         core.connected(60, 60)
 
 
+def test_two_losses_of_power_in_a_row_send_nothing_twice(torn, tmp_path, power_goes, monkeypatch):
+    """Where it goes on is on the disk before anything is sent; of three messages two have come."""
+    disk = tmp_path / "disk"
+    monkeypatch.setattr(spill_module, "SYNC_S", 1000)
+    monkeypatch.setattr(
+        spill_module, "_sync", lambda log: shutil.copytree(log.parent, disk, dirs_exist_ok=True)
+    )
+    power_goes()
+    core = SenderCore(Spill(torn, "scan7", SIZE), SIZE, 10**9, "stop")
+    core.write(b"".join(map(content, (100, 101, 102))), 1)
+    shutil.copytree(torn, disk)
+    core.connected(47, 47)
+    power_goes()
+    found, missing, _ = sent_by(Spill(disk, "scan7", SIZE), 49)
+    assert (found, missing) == ({49: content(102)}, [])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_dropped_across_the_loss_moves_in_part(torn, tmp_path, power_goes, again):
+    """Of 35 kept messages and 10 new ones the oldest 40 are dropped; the receiver wants 47 then."""
+    power_goes()
+    spill = Spill(torn, "scan7", SIZE)
+    core = SenderCore(spill, SIZE, spill.kept_bytes, "drop-old")
+    core.write(b"".join(map(content, range(100, 110))), 1)
+    core.write(b"".join(map(content, range(110, 140))), 1)
+    core.connected(47, 47)
+    assert (core.counts.lost, core.counts.lost_bytes) == (5, 5 * SIZE)
+    if again:
+        spill.close(is_done=False)
+        found, missing, _ = sent_by(Spill(torn, "scan7", SIZE), 47)
+    else:
+        found, missing = {}, []
+        for kind, number, stamp, data in Frames(SIZE).take(b"".join(core.frames(10**6))):
+            if kind == frames.DATA:
+                found[number] = bytes(data)
+            else:
+                missing += range(number, number + stamp)
+    assert missing == [47, 48, 49, 50, 51]
+    assert found == {number: content(number + 53) for number in range(52, 87)}
+
+
 def test_an_end_that_only_the_receiver_has(torn, tmp_path, power_goes):
     power_goes()
     core = SenderCore(Spill(torn, "scan7", SIZE), SIZE, 10**9, "stop")

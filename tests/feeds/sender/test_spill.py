@@ -73,3 +73,20 @@ def test_a_call_that_fails_changes_nothing(tmp_path):
         spill.add([Message(1, 0, bytes(4)), Message(0, 0, bytes(4))], b"x", ends=False)
     assert spill.kept_bytes == 4
     assert reopened(tmp_path, spill).begun.made == 1
+
+
+def test_what_the_receiver_has_of_an_earlier_process_is_not_lost(tmp_path):
+    """Of three messages, none told to be written, three are dropped; the receiver has two."""
+    spill = Spill(tmp_path, "scan7", 2)
+    spill.add([Message(number, 1, b"ab") for number in range(3)], b"", ends=False)
+    spill.close(is_done=False)
+    spill = Spill(tmp_path, "scan7", 2)
+    core = SenderCore(spill, 2, 6, "drop-old")
+    core.write(b"cdefgh", 2)
+    assert core.counts.lost == 3
+    core.connected(2, 2)
+    assert (core.counts.lost, core.counts.lost_bytes) == (1, 2)
+    spill.close(is_done=False)
+    spill = Spill(tmp_path, "scan7", 2)
+    assert (spill.begun.lost, spill.begun.lost_bytes) == (1, 2)
+    spill.close(is_done=False)
