@@ -181,10 +181,10 @@ def test_names_that_some_system_does_not_take_are_refused(here, name, match):
 def test_what_is_no_file_in_a_folder_is_refused(here):
     sealed(["a.txt", "empty"])
     (here / "src" / "kept").symlink_to(here / "a.txt")
-    refused(["src"], r"src/kept: is no regular file; take it out of the folder")
+    refused(["src"], r"src/kept: is not a regular file; take it out of the folder")
     (here / "src" / "kept").unlink()
     (here / "src" / "loop").symlink_to(here / "src")
-    refused(["src"], r"src/loop: is no regular file")
+    refused(["src"], r"src/loop: is not a regular file")
     (here / "src" / "loop").unlink()
     (here / "a.txt+1.keep").rename(here / "src" / "a.keep")
     refused(["src"], r"src/a\.keep: was kept when something was handed in, and is for your eyes")
