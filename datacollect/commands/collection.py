@@ -39,8 +39,8 @@ def new(
 
     public = new_collection(file, destination, key)
     note(
-        f"{file} is written; on each host that has data, with its name for NAME and its folder "
-        "for DIR:"
+        f"{file} is written; on each host that has data run, with its name for NAME and its "
+        "folder for DIR:"
     )
     note(f"  datacollect agent init --name NAME --serve DIR --collector {public}")
     if as_json:

@@ -105,7 +105,7 @@ def needs_of_scripts(problem: Problem, schedule: Schedule) -> list[str]:
     over = passed_bytes(problem, schedule) > problem.storage_bytes
     over[problem.destination_index] = False
     found = [
-        f"relays delete nothing that scripts have them forward, and {problem.names[host]!r} has "
+        f"scripts delete nothing at relays after forwarding it, and {problem.names[host]!r} has "
         "no room for all of it: for scripts plan with --keep-relayed"
         for host in np.flatnonzero(over).tolist()[:1]
     ]

@@ -18,7 +18,7 @@ def require_scheme(tool: str, host: str, address: str, schemes: tuple[str, ...])
     """Raise `ProblemError` unless an address has one of the schemes by which a tool fetches."""
     if not address.lower().startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise ProblemError(
-            f"--url for {host!r}: {tool} scripts prove what comes by {' or '.join(schemes)} only, "
+            f"--url for {host!r}: {tool} scripts can check data only over {' or '.join(schemes)}, "
             f"got {address!r}; give such an address, or use rclone"
         )
 

@@ -320,8 +320,9 @@ def _costs(parts: Parts, needs: Needs, place: str) -> list[Cost]:
         cost = parts.cost(work, end)
         if cost is None:
             raise ProblemError(
-                f"{place}: no cost of {work} of a host that {end}; calibrate again while the "
-                "machine is idle, or with --anyway: `datacollect host calibrate -o PROFILE.toml`"
+                f"{place}: no cost of {work} was measured where a host {end}; calibrate again "
+                "while the machine is idle, or with --anyway: "
+                "`datacollect host calibrate -o PROFILE.toml`"
             )
         if cost not in found:  # what both ends take together counts once
             found.append(cost)

@@ -82,8 +82,9 @@ def read_cycles(path: str | PathLike[str]) -> Cycles:
             if not _OPTION.search(str(error)):
                 raise
             raise ProblemError(
-                f"{error}; these options are those of `datacollect estimate`, scenarios have none: "
-                "change the file, or, in Python, give what dc.read_samples reads with them"
+                f"{error}; only `datacollect estimate` has these options, scenarios cannot use "
+                "them: change the file, or, in Python, read it with them by dc.read_samples, and "
+                "give that"
             ) from None
         return cycles_of(found.samples, found.notes)
     stored = read_parts(folder)

@@ -206,7 +206,7 @@ def _check_times(method: Mapping[str, Any]) -> None:
     if not streams_as and (not moves or method["connections"] is not None):
         raise wrong(
             "method.as_many_times",
-            "multiplies how many connections another method's plan has",
+            "needs another method's plan, whose connections it multiplies",
             method["as_many_times"],
             'use it in direct with streams_as = "coordinated", over chains with connections_as, '
             "or in adaptive without connections, or leave it out",

@@ -130,7 +130,7 @@ def test_of_samples_without_times_it_is_said_what_scenarios_need(sampled, call):
     code, _, err = call("plan", "p.json", "--samples", "timeless.csv")
     said = " ".join(err.split())
     assert code == 2
-    assert "these options are those of `datacollect estimate`, scenarios have none" in said
+    assert "only `datacollect estimate` has these options, scenarios cannot use them" in said
     # As it says, in Python.
     samples = dc.read_samples("timeless.csv", times=False)
     problem = dc.Problem.from_file("p.json")

@@ -138,7 +138,9 @@ def test_an_rsync_daemon_needs_a_module(setting, url):
     ("kind", "url"), [("curl", "ftp://x/{path}"), ("curl", "x/{path}"), ("aria2", "file:///{path}")]
 )
 def test_addresses_of_which_nothing_can_be_proved_are_refused(setting, kind, url):
-    with pytest.raises(dc.ProblemError, match=f"{kind} scripts prove what comes by https or http"):
+    with pytest.raises(
+        dc.ProblemError, match=f"{kind} scripts can check data only over https or http"
+    ):
         exported(setting, kind, url.replace("{path}", "{source}/{path}"))
 
 

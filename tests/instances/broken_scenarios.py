@@ -141,7 +141,7 @@ TOGETHER = [
     (
         "method",
         {"name": "direct", "as_many_times": 3},
-        "method.as_many_times multiplies how many connections another method's plan has",
+        "method.as_many_times needs another method's plan, whose connections it multiplies",
     ),
     (
         "method",

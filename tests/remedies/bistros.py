@@ -518,7 +518,7 @@ EXAMPLES = [
         destination("event status d.toml", begun, damaged, more=COLLECTOR),
         destination("event status d.toml", begun, damaged, begun, more=COLLECTOR),
     ),
-    Example("`datacollect event run` goes on", asked(left(time_s=1)), status_at_work),
+    Example("`datacollect event run` continues", asked(left(time_s=1)), status_at_work),
     Example("put them back from a copy of the folder", asked(removed), asked(put_back)),
     Example("files that were copied here", asked(collected_elsewhere), asked(taken_over)),
     Example(

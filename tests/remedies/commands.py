@@ -148,7 +148,7 @@ EXAMPLES = [
         by_samples("plan p.toml --seed 5"),
     ),
     Example(
-        "these options are those of `datacollect estimate`, scenarios have none: change the file",
+        "only `datacollect estimate` has these options, scenarios cannot use them: change the file",
         in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=TIMELESS),
         by_samples("plan p.toml"),
     ),

@@ -321,7 +321,7 @@ EXAMPLES = [
         pulls(f"--as curl --manifest f.csv -o out {WEB}"),
     ),
     Example(
-        "scripts prove what comes by {} only, got {}; give such an address",
+        "scripts can check data only over {}, got {}; give such an address",
         pulls("--as curl --manifest f.csv -o out --url ftp://{host}/{source}/{path}"),
         pulls(f"--as curl --manifest f.csv -o out {WEB}"),
     ),

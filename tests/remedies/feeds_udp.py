@@ -44,12 +44,13 @@ def alarm(part, n_host=0):
 
 EXAMPLES = [
     Example(
-        '{} must be left out by udp: packets {}, got {}; leave it out, or write transport = "tcp"',
+        "{} must be left out with udp: packets {}, got {}; leave it out, or write transport = "
+        '"tcp"',
         read(via=["K"]),
         read(via=["K"], transport="tcp", udp=None),
     ),
     Example(
-        'udp must be left out by tcp, got {}; write transport = "udp"',
+        'udp must be left out with tcp, got {}; write transport = "udp"',
         read(transport="tcp", udp={"drop": 0.1}),
         read(transport="udp", udp={"drop": 0.1}),
     ),

@@ -144,7 +144,11 @@ EXAMPLES = [
         read(""),
         read(profile().to_toml()),
     ),
-    Example("no cost of {} of a host that {};", receives(COSTS[:2], tls=True), receives(tls=True)),
+    Example(
+        "no cost of {} was measured where a host {};",
+        receives(COSTS[:2], tls=True),
+        receives(tls=True),
+    ),
     Example(
         "packet_bytes (--packet-bytes) must be at most {}",
         receives(packet_bytes=70_000),

@@ -319,7 +319,7 @@ EXAMPLES = [
         flow([8, -8], [2**53], "ortools"),
     ),
     Example(
-        "margin_s must be less than deadline_s, {}, got {}; leave less before it, or allow more",
+        "margin_s must be less than deadline_s, {}, got {}; take a smaller margin",
         lambda: dc.coordinated(relay(), deadline_s=4, margin_s=5),
         lambda: dc.coordinated(relay(), deadline_s=4, margin_s=1),
     ),

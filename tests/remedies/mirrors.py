@@ -95,7 +95,7 @@ EXAMPLES = [
         until("cannot be reached", told_to("event mirror e.toml --into new --once --from mirror")),
     ),
     Example(
-        "the log was restored from an old copy; stop this, and run `datacollect event recover`",
+        "it was restored from an old copy; stop this, and run `datacollect event recover`",
         pushed(10),
         pushed(30),
     ),

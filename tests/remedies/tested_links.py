@@ -333,7 +333,7 @@ EXAMPLES = [
         module="measuring.agent.used_bytes",
     ),
     Example(
-        "agents ask for {} beside {}: `datacollect keys new` makes one",
+        "agents ask for a key, and {} beside {} is missing: `datacollect keys new` makes one",
         hosts_asked("measure hosts URL --iperf3 D=d:1 -o h.toml"),
         hosts_asked("keys new operator.key", "measure hosts URL --iperf3 D=d:1 -o h.toml"),
     ),
@@ -343,7 +343,7 @@ EXAMPLES = [
         hosts_asked("measure hosts URL --iperf3 K=s:1 --destination S"),
     ),
     Example(
-        "--tools names none; leave it out for {}",
+        "--tools names no tool; leave it out for {}",
         dry("cycle h.toml --tools ,", D=AGENT, S=OTHER),
         dry("cycle h.toml", D=AGENT, S=OTHER),
     ),

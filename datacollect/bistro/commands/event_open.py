@@ -172,4 +172,4 @@ def _show(opened: Opened, folder: str) -> None:
         "each card is a password, for one person alone"
     )
     note_text(f"keep {folder}/kept-offline.identity elsewhere, and remove it here")
-    note_text(f"Ctrl-C ends it, and datacollect event open {folder} goes on")
+    note_text(f"Ctrl-C ends it, and datacollect event open {folder} continues")

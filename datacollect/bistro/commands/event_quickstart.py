@@ -136,7 +136,7 @@ def _show(found: Prepared, folder: str) -> None:
         f"who has handed in what: datacollect event list {short}/{places.destination_file.name} "
         f"--people {short}/{places.people.name}"
     )
-    note_text(f"Ctrl-C ends it, and datacollect event quickstart {short} goes on")
+    note_text(f"Ctrl-C ends it, and datacollect event quickstart {short} continues")
     if event.bistros[0].ca is not None:
         note_text(
             "this is a trial. Browsers warn of its certificate, and phones may refuse it. Programs "

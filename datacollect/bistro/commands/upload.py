@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.brought import CommandSpec
-from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.console import emit, emit_json, emit_text, note_text
 from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.options import Json, require_at_most_one
 
@@ -68,7 +68,7 @@ def upload(
             into=into,
             commit_only=commit_only,
             elsewhere=elsewhere,
-            tell=note,
+            tell=note_text,
         )
     if as_json:
         emit_json(done.to_dict())

@@ -228,7 +228,7 @@ def event_of(standing: Standing) -> Event:
     if path is None or not Path(path).exists():
         raise ProblemError(
             f"{path or 'the event'}: the event's file is no longer where `event run` read it; put "
-            "it back, or run `datacollect event run` again with its present place"
+            "it back, or run `datacollect event run` again with where it is now"
         )
     event = read_event(read_bytes(path), document_name(path))
     if event.id.hex() != standing.event:

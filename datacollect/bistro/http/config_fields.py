@@ -153,7 +153,7 @@ DESTINATION = Document(
         Field(
             "tickets",
             Text(),
-            "Folder of everybody's tickets, which the event asks for unless it admits anybody.",
+            "Folder of everybody's tickets; required unless the event admits everybody.",
         ),
         Field("folder", Text(), "Folder of all that is collected; made if absent.", required=True),
         Field(

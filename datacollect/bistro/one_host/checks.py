@@ -55,8 +55,8 @@ def require_clock(*, is_trusted: bool) -> None:
     if not is_trusted and not is_synchronised():
         raise ProblemError(
             "the clock of this host must be synchronised, for its times decide who was late, and "
-            "its kernel does not say so; `sudo timedatectl set-ntp true` has it done, or vouch "
-            "for it yourself by --trust-clock"
+            "its kernel does not say so; `sudo timedatectl set-ntp true` synchronises it, or "
+            "vouch for it yourself by --trust-clock"
         )
 
 

@@ -147,13 +147,13 @@ def what_it_shows(place: Path, n_files: int = 1) -> str:
     """Say what showing a proof reveals; of several files, their folder has one for each."""
     if n_files > 1:
         return (
-            f"{document_name(place)} has a proof for each file: it shows, beside the receipt and "
-            "that file, that this is what was handed in, and of the others how many there are; "
-            "whoever sees it can test guesses of what is in that file; until all are collected it "
-            "shows only that the file existed"
+            f"{document_name(place)} has a proof for each file. Beside the receipt and that file, "
+            "a proof shows that this file is one of those handed in, and how many there are. "
+            "Anyone who sees it can test guesses of what is in that file. Until all are collected, "
+            "it shows only that the file existed."
         )
     return (
-        f"{document_name(place)} shows, beside the receipt and the file, that this file is what "
-        "was handed in; anyone who sees it can test guesses of what is in the file; until the "
-        "file is collected, it shows only that the file existed"
+        f"{document_name(place)} shows, beside the receipt and the file, that this file is the "
+        "one handed in. Anyone who sees the proof can test guesses of what is in the file. Until "
+        "the file is collected, it shows only that the file existed."
     )

@@ -231,7 +231,9 @@ class FeedFile:
         if values["transport"] == UDP:
             _require_udp(values)
         elif values["udp"] is not None:
-            raise wrong("udp", "must be left out by tcp", values["udp"], 'write transport = "udp"')
+            raise wrong(
+                "udp", "must be left out with tcp", values["udp"], 'write transport = "udp"'
+            )
         return cls(
             name=values["name"],
             to=to,
@@ -259,7 +261,7 @@ def _require_udp(values: Mapping[str, Any]) -> None:
         if values[key]:
             raise wrong(
                 key,
-                f"must be left out by udp: packets {what}",
+                f"must be left out with udp: packets {what}",
                 values[key],
                 'leave it out, or write transport = "tcp"',
             )

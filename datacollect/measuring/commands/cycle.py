@@ -50,7 +50,7 @@ def cycle(
 
     names = [name for text in tools or () for name in text.replace(",", " ").split()]
     if tools and not names:
-        raise ProblemError(f"--tools names none; leave it out for {', '.join(DEFAULT_TOOLS)}")
+        raise ProblemError(f"--tools names no tool; leave it out for {', '.join(DEFAULT_TOOLS)}")
     hosts = HostsFile.from_file(hosts_file)
     if dry_run:
         planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)

@@ -84,7 +84,10 @@ def hosts(
     if url:
         note_text("compare each fingerprint with what its agent says when it is ready")
         if output is not None and not (folder_of(output) / key).exists():
-            note_text(f"agents ask for {key} beside {output}: `datacollect keys new` makes one")
+            note_text(
+                f"agents ask for a key, and {key} beside {output} is missing: `datacollect keys "
+                "new` makes one"
+            )
     if iperf3:
         note_text("iperf3 servers are taken as given: nobody asks them before the first test does")
     if failed:

@@ -239,7 +239,7 @@ def _said_of_none(
         said.append("no bandwidth was found to have changed")
     if few:
         said.append(
-            f"not known, whether bandwidths have changed, of {counted(len(few), 'link')} with "
+            f"not known whether bandwidths have changed: {counted(len(few), 'link')} with "
             f"fewer than {LEAST_SAMPLES} samples: {listed(few, MOST_NAMED)}"
         )
     if not changed["route_changes"]:
@@ -300,7 +300,7 @@ def _note_what_plans_lean_on(
         cost = comparison_of((one, other), rates).cost
         links = listed([f"{tail} → {head}" for tail, head in sorted(wire)], MOST_NAMED)
         note_text(
-            f"not known, whether they share a wire, as they have a router in common: {links}. For "
+            f"not known whether they share a wire, as they have a router in common: {links}. For "
             f"at most {format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)} for two of "
             "them:"
         )
@@ -308,7 +308,7 @@ def _note_what_plans_lean_on(
     if unknown.wires.unseen:
         links = listed([f"{tail} → {head}" for tail, head in unknown.wires.unseen], MOST_NAMED)
         note_text(
-            f"not known, whether they meet other links on a wire: {links}; no public router of "
+            f"not known whether they meet other links on a wire: {links}; no public router of "
             "their routes is known. [[shared]] states what you know"
         )
 

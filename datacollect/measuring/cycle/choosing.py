@@ -207,7 +207,7 @@ def choose(
         cheapest = min(dearness, key=lambda one: one[:2])[2]
         raise ProblemError(
             f"{format_bytes(budget.n_bytes)} and {format_duration(budget.seconds)} of the budget "
-            "are left for tests of pairs, which pay for none: one takes up to "
+            "are left for tests of pairs, which is not enough for one: it takes up to "
             f"{format_bytes(cheapest.n_bytes)} and "
             f"{format_duration(cheapest.seconds + between_s)}; allow more, or name fewer tools"
         )

@@ -75,8 +75,8 @@ class PairsSettings:
         if len({number for number, _ in of_pairs if number < sent.n_packets}) < len(of_pairs):
             return {
                 "ended": f"{receiver.name} says that {len(of_pairs)} packets have come, "
-                f"{sender.name} has sent {sent.n_packets}, and not all of the former are among "
-                "these: one of them is wrong, and nothing is kept"
+                f"{sender.name} has sent {sent.n_packets}, and some that came were never "
+                "sent: one of the two is wrong, and nothing is kept"
             }
         return self._found(sent, of_pairs)
 

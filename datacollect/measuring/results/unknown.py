@@ -78,7 +78,7 @@ def text_of(leaning: Leaning) -> str:
     Where it can be measured, the command is to follow.
     """
     load, plan = leaning.load, leaning.plan
-    text = f"not known, whether {load.host} can: {load.text} "
+    text = f"not known whether {load.host} can: {load.text} "
     text += f"The plan takes {format_duration(plan.makespan_s)}"
     if plan.cautious_makespan_s is not None:
         text += f", and {format_duration(plan.cautious_makespan_s)} if it cannot"

@@ -32,8 +32,8 @@ def deadline_with_margin(deadline_s: float | None, margin_s: float) -> float | N
         return None
     if deadline_s <= margin_s:
         raise ProblemError(
-            f"margin_s must be less than deadline_s, {deadline_s:g}, got {margin_s:g}; leave less "
-            "before it, or allow more time"
+            f"margin_s must be less than deadline_s, {deadline_s:g}, got {margin_s:g}; take a "
+            "smaller margin, or a later deadline"
         )
     return deadline_s - margin_s
 

@@ -240,7 +240,8 @@ def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
     for name in found.tables:
         if f"{name}.csv" in (CLAIMS, SWEEPS):
             raise ProblemError(
-                f"verdicts: {name}.csv is another table of the report; give the hook's another name"
+                f"verdicts: {name}.csv is another table of the report; give the hook's "
+                "table another name"
             )
     return found
 

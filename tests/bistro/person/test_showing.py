@@ -174,8 +174,8 @@ def test_it_is_on_the_disk_for_its_owner_alone_before_anybody_is_asked(here, mon
     assert (file.proof, file.receipt) == ("a.txt.proof", None)
     assert read_content_proof((here / "a.txt.proof").read_bytes()).entry.hex() == file.entry
     [said] = [text for text in told if text.startswith("a.txt.proof")]
-    assert "anyone who sees it can test guesses of what is in the file" in said
-    assert "until the file is collected, it shows only that the file existed" in said
+    assert "Anyone who sees the proof can test guesses of what is in the file." in said
+    assert "Until the file is collected, it shows only that the file existed" in said
     # Once: the second start has not written it.
     told.clear()
     dc.upload("a.txt", "event.toml", tell=told.append)

@@ -152,8 +152,8 @@ def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monk
     assert "Proved by 1 log and 3 of 4 witnesses" in " ".join(out.split())
     said = " ".join(err.split())
     assert "keep a.txt.receipt.json and a.txt.proof for ever, a.txt.keep until it is col" in said
-    assert "a.txt.proof shows, beside the receipt and the file, that this file is what was" in said
-    assert "anyone who sees it can test guesses of what is in the file; until the file is" in said
+    assert "a.txt.proof shows, beside the receipt and the file, that this file is the one" in said
+    assert "can test guesses of what is in the file. Until the file is collected, it shows" in said
     assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
     assert "\nin time, for some bytes\n" in capsys.readouterr().out
 

@@ -26,8 +26,8 @@ def test_what_is_said_counts_and_goes_to_the_receiver_as_it_was_said() -> None:
     ("more", "why"),
     [
         ({"message_bytes": 20_000}, "a message is one packet"),
-        ({"via": ["K"]}, "via must be left out by udp"),
-        ({"spill": "here"}, "spill must be left out by udp"),
+        ({"via": ["K"]}, "via must be left out with udp"),
+        ({"spill": "here"}, "spill must be left out with udp"),
         ({"transport": "tcp", "udp": {"drop": 0.1}}, 'write transport = "udp"'),
         ({"udp": {"drop": 1}}, "udp.drop must be a part"),
         ({"udp": {"most_loss": 1.5}}, "udp.most_loss must be a part"),

@@ -173,8 +173,8 @@ def test_changes_are_said_with_their_time(samples, call):
     [change] = answer["changes"]
     assert (change["from"], change["to"], change["confirmed"]) == ("K", "D", True)
     assert answer["route_changes"] == []
-    few = "of 2 links with fewer than 22 samples: S → D, X → D"
-    for text in (f"not known, whether bandwidths have changed, {few}", "no route was found to"):
+    few = "2 links with fewer than 22 samples: S → D, X → D"
+    for text in (f"not known whether bandwidths have changed: {few}", "no route was found to"):
         assert text in said
         assert any(text in note for note in answer["notes"])
     assert "no bandwidth was found to have changed" not in said

@@ -169,4 +169,4 @@ def test_a_cycle_that_is_another_one_says_what_becomes_of_the_last(hosts, tmp_pa
 def test_tools_that_are_none_are_refused(hosts, tmp_path, call):
     code, _, err = call("measure", "cycle", hosts, "-o", str(tmp_path / "samples"), "--tools", ",")
     assert code == 2
-    assert "--tools names none; leave it out for ping, trace, tcp" in " ".join(err.split())
+    assert "--tools names no tool; leave it out for ping, trace, tcp" in " ".join(err.split())

@@ -29,7 +29,7 @@ FRESH_FOR_S = 3600
 # So many entries are named; all are counted.
 MOST_NAMED = 100
 
-RUN = "`datacollect event run` goes on"
+RUN = "`datacollect event run` continues"
 UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, while files are still collected"
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
 FROM_COPY = (

@@ -188,7 +188,7 @@ def test_what_only_a_silent_bistro_held_is_named_and_comes_with_it(collecting):
     lacking = {each["kind"]: each for each in status["lacking"]}
     assert (lacking[LOST_SINCE]["n"], lacking[LOST_SINCE]["who"]) == (3, "the destination")
     assert (
-        "`datacollect event run` goes on where bistros still hold it"
+        "`datacollect event run` continues where bistros still hold it"
         in (lacking[LOST_SINCE]["remedy"])
     )
     # They are silent, and not blamed for what they were told to let go.

@@ -299,7 +299,9 @@ def test_mirror_that_holds_more_than_a_restored_log_says_so(tmp_path, mirror, mo
 
     run_log(tmp_path / "log", [mirror], first)
     keeper = run_log(tmp_path / "old", [mirror], restored)
-    assert "holds 20 entries of this log with which the log here does not begin" in keeper.said[0]
+    assert (
+        "holds 20 entries of this log, and the log here begins otherwise: it was" in keeper.said[0]
+    )
     assert "run `datacollect event recover` with that mirror" in keeper.said[0]
     # What it had is not written over.
     assert held_on_disk(mirror) == 20
