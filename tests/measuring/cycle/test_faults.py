@@ -157,6 +157,8 @@ def test_a_part_that_is_damaged_is_named_and_measured_again(tmp_path, hosts, ask
         with pytest.raises(Killed):
             run(hosts, folder)
     first, *_ = sorted(folder.glob("cycle-0-*-ping-*.parquet"))
+    # A slow machine keeps several at once.
+    n_lost = pq.read_table(first).num_rows
     for file in (first, folder / "1-tcp-0.parquet"):
         file.write_bytes(first.read_bytes()[:99])
     asked.clear()
@@ -165,7 +167,7 @@ def test_a_part_that_is_damaged_is_named_and_measured_again(tmp_path, hosts, ask
     (line,) = [line for line in said if line.startswith("damaged, and left out: ")]
     assert first.name in line
     assert "1-tcp-0.parquet" in line
-    assert sum(n for (tool, *_), n in asked.items() if tool == "ping") == 1
+    assert sum(n for (tool, *_), n in asked.items() if tool == "ping") == n_lost
     assert read_parts(folder).damaged == ("1-tcp-0.parquet",)
 
 
