@@ -348,6 +348,13 @@ def test_a_deadline_that_was_moved_is_known_from_services_without_a_destination(
     assert found.unread == tuple(each.url for each in world.event.services)
 
 
+def lacking_of(file, capsys) -> list[str]:
+    """Return the kinds of what is lacking, as `event status` tells it."""
+    capsys.readouterr()
+    run(["event", "status", str(file), "--json"])
+    return [each["kind"] for each in json.loads(capsys.readouterr().out)["lacking"]]
+
+
 @pytest.mark.slow
 def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys):
     """Really the last test here: it ends the event, for services, bistros and the destination."""
@@ -366,6 +373,7 @@ def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys)
             # Until it is ended people are shown by it that theirs was collected.
             with Asker(world.event.verdicts_url) as asker:
                 assert asker.get("/checkpoint", 10_000).status in (200, 404)
+            until(lambda: "not published" not in lacking_of(file, capsys), "the verdict published")
             process.terminate()
             assert process.wait(WITHIN_S) == 0
         capsys.readouterr()
@@ -380,9 +388,7 @@ def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys)
     again = ["event", "run", "event.toml", "--destination", str(moved), "--once"]
     assert run(again) == 1
     capsys.readouterr()
-    assert run(["event", "status", str(moved), "--json"]) == 1
-    lacking = json.loads(capsys.readouterr().out)["lacking"]
-    assert [each["kind"] for each in lacking] == ["cancelled"]
+    assert lacking_of(moved, capsys) == ["cancelled"]
     [lost] = elsewhere.glob("files/*/before.txt")
     lost.unlink()
     assert run(again) == 1
