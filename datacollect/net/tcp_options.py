@@ -42,7 +42,7 @@ def reset_on_close(connection: socket.socket, *, on: bool = True) -> None:
 
 
 def stop_accepting(listener: socket.socket) -> None:
-    """Have a listener accept nobody any more, by whichever copy; then close it.
+    """Have a listener accept nobody any more, by whichever copy; its owner then closes it.
 
     A program that another thread starts holds a copy of it until its exec. Closed alone, it would
     listen on in that copy, and whoever wants its port next would be told that it is in use.

@@ -163,6 +163,30 @@ def test_no_plan_in_time_is_cheaper_on_many_problems(wish, problem, slack, seed)
     _judge(problem, wish, slack, seed)
 
 
+@pytest.mark.xfail(raises=dc.SolverError, strict=True, reason="1000 bytes too many at H4")
+def test_a_storage_that_is_full_to_the_byte_is_planned_as_cheaply():
+    """At the earliest end; without the wish it is planned. Neither slots nor less room help."""
+    prices = np.random.default_rng(0).integers(0, 5, 12) / 7
+    rates = {("H1", "D"): 1e12, ("H2", "H4"): 2e12}
+    rates |= dict.fromkeys([("H3", "H2"), ("H4", "D"), ("H4", "H1")], 1e12)
+    pairs = [
+        ("H1", "D"),
+        *[(a, b) for a in ("H2", "H3", "H4") for b in ("D", "H1", "H2", "H3", "H4") if a != b],
+    ]
+    hosts = [
+        Host("D", downlink_bytes_per_s=1e12),
+        Host("H1"),
+        Host("H2", 2 * 10**12),
+        Host("H3", 10**12, release_s=1.0),
+        Host("H4", storage_bytes=1e12),
+    ]
+    pairs.remove(("H3", "H4"))
+    links_ = [Link(*pair, rates.get(pair, 0.0)) for pair in pairs]
+    wire = dc.SharedBottleneck("wire0", 1e12, [("H1", "D")])
+    problem = Problem.from_hosts(hosts, links_, "D", shared=[wire]).replace(price_per_gb=prices)
+    dc.coordinated(problem, prefer="money", deadline_s=3.0, chunk_s=0.0).check(problem)
+
+
 def test_a_longer_deadline_never_costs_more():
     """Random meshes with prices: the cost falls with the deadline, from 1 to 3 times T*."""
     rng = np.random.default_rng(5)
