@@ -94,7 +94,7 @@ EVERYWHERE = {
     "database": None,
 }
 settings.register_profile("unhurried", **EVERYWHERE)
-# Of 100 random cases 15, where a test names no number; of slow tests too (`instances.how_many`).
+# Of 100 random cases 15, where a test names no number; 8 of slow tests (`instances.how_many`).
 # `make test-all` takes all.
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=15)
 settings.register_profile("exploring", **EVERYWHERE | {"derandomize": False, "max_examples": 50})
@@ -218,16 +218,11 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Marks that files have to name for a test to have them; others come with a fixture.
-WRITTEN_MARKS = ("slow", "root")
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files that do not name the only mark asked for: to import all takes long."""
-    mark = config.getoption("markexpr")
-    if mark not in WRITTEN_MARKS or collection_path.suffix != ".py":
+    """Leave out files without slow tests where only these are asked for: imports take long."""
+    if config.getoption("markexpr") != "slow" or collection_path.suffix != ".py":
         return None
-    return f"mark.{mark}" not in collection_path.read_text(encoding="utf-8") or None
+    return "mark.slow" not in collection_path.read_text(encoding="utf-8") or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -259,8 +254,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "measured_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
-        if item.get_closest_marker("root") and os.geteuid() != 0:
-            item.add_marker(pytest.mark.skip(reason=NO_ROOT))
     items.sort(key=lambda item: not _shares_a_long_start(item))
 
 
