@@ -39,11 +39,24 @@ class Collecting:
     def stop_bistro(self, name: str) -> None:
         self.bistros.pop(name).close()
 
-    def command(self, *arguments: str) -> tuple[int, dict]:
+    def told(self, *arguments: str) -> tuple[int, dict, str]:
+        """Return the exit code of a command, what it says as JSON, and all that it says."""
         self._capsys.readouterr()
         code = run([*arguments, "--json"])
-        lines = self._capsys.readouterr().out.strip()
-        return code, json.loads(lines[lines.index("{") :]) if "{" in lines else {}
+        said = self._capsys.readouterr()
+        lines = said.out.strip()
+        tree = json.loads(lines[lines.index("{") :]) if "{" in lines else {}
+        return code, tree, " ".join((said.out + said.err).split())
+
+    def command(self, *arguments: str) -> tuple[int, dict]:
+        return self.told(*arguments)[:2]
+
+    def words(self, *arguments: str) -> str:
+        """Return what a command says to people, on one line."""
+        self._capsys.readouterr()
+        run([*arguments])
+        said = self._capsys.readouterr()
+        return " ".join((said.out + said.err).split())
 
     def hand_in(self, *names: str) -> None:
         for name in names:

@@ -32,7 +32,7 @@ def test_honest_people_beside_each_cheat_are_collected():
 
 @pytest.mark.slow
 def test_the_same_of_many_events():
-    assert all_carried_out(carried_out, 7, many(600)) >= HAPPENS
+    assert all_carried_out(carried_out, 7, many(600, at_least=90)) >= HAPPENS
 
 
 def go_on(file: Path) -> None:

@@ -28,7 +28,7 @@ from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
 IDENTITY = pyrage.x25519.Identity.generate()
-HANDED_IN_FOR_S, COLLECTED_FOR_S = 45, 25
+HANDED_IN_FOR_S, COLLECTED_FOR_S = 30, 20
 
 
 @pytest.fixture

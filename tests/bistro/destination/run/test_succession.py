@@ -24,42 +24,14 @@ from datacollect.net.keys import write_private_key
 DESTINATION = ("--destination", "destination.toml")
 
 
-class Processes:
-    """Commands of ours in processes of their own."""
+class EventRun:
+    """`event run` in a process of its own."""
 
     def __init__(self, world) -> None:
         self._world = world
         self.running: subprocess.Popen | None = None
 
-    def command(self, *arguments: str) -> tuple[int, dict, str]:
-        """Return the exit code of a command, what it says as JSON, and in words."""
-        done = subprocess.run(
-            self._world.command(*arguments, "--json"),
-            cwd=self._world.folder,
-            env=self._world.environment,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=WITHIN_S,
-        )
-        tree = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-        return done.returncode, tree, done.stdout + done.stderr
-
-    def words(self, *arguments: str) -> str:
-        """Return what a command says to people, on one line."""
-        done = subprocess.run(
-            self._world.command(*arguments),
-            cwd=self._world.folder,
-            env=self._world.environment,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=WITHIN_S,
-        )
-        return " ".join((done.stdout + done.stderr).split())
-
-    def run(self) -> None:
-        """Start `event run`."""
+    def start(self) -> None:
         with (self._world.folder / "run.log").open("ab") as log:
             self.running = subprocess.Popen(
                 self._world.command("event", "run", "event.toml", *DESTINATION),
@@ -76,24 +48,21 @@ class Processes:
             self.running.wait(WITHIN_S)
             self.running = None
 
-    def status(self) -> dict:
-        return self.command("event", "status", "destination.toml")[1]
-
 
 @pytest.fixture
-def processes(tmp_path, capsys):
+def collecting(tmp_path, capsys):
     """An event of which two files were collected, and two lie at bistros."""
     with collecting_world(tmp_path) as world:
-        found, processes = Collecting(world, capsys), Processes(world)
+        found, run = Collecting(world, capsys), EventRun(world)
         # Without one that the service writes itself: what is lost here none has.
         file = world.folder / "destination.toml"
         file.write_text(file.read_text().replace('mirrors = ["own"]\n', ""))
         try:
             for name in NAMES:
                 found.start_bistro(name)
-            yield found, processes
+            yield found, run
         finally:
-            processes.kill()
+            run.kill()
             for name in [*found.bistros]:
                 found.stop_bistro(name)
 
@@ -111,19 +80,19 @@ def restart_witnesses(world) -> None:
 
 
 @pytest.mark.slow
-def test_dead_log_is_succeeded_and_every_receipt_verifies(processes):
-    found, run = processes
+def test_dead_log_is_succeeded_and_every_receipt_verifies(collecting):
+    found, run = collecting
     world, folder = found.world, found.folder
     found.hand_in("a.txt", "b.txt")
-    run.run()
-    until(lambda: run.status().get("n_verdicts") == 2, "two verdicts")
+    run.start()
+    until(lambda: found.status().get("n_verdicts") == 2, "two verdicts")
     found.hand_in("a.txt", "b.txt")
     before = {name: receipt(folder, name)["collected"] for name in ("a.txt", "b.txt")}
     assert all(before.values())
-    assert run.command("event", "mirror", "event.toml", "--into", "mirror", "--once")[0] == 0
+    assert found.told("event", "mirror", "event.toml", "--into", "mirror", "--once")[0] == 0
     for name in ("c.txt", "d.txt"):
         (folder / name).write_bytes(FILES[name])
-        run.command("upload", name, "--event", "event.toml", "--commit-only")
+        found.told("upload", name, "--event", "event.toml", "--commit-only")
     # Two of four witnesses sign two entries that nobody else ever sees.
     world.stop_witness(2)
     world.stop_witness(3)
@@ -134,19 +103,19 @@ def test_dead_log_is_succeeded_and_every_receipt_verifies(processes):
     world.start_witnesses(2, 3)
 
     recover = ("event", "recover", "event.toml", *DESTINATION, "--from", "mirror")
-    code, told, _ = run.command(*recover)
+    code, told, _ = found.told(*recover)
     assert (code, told["log"]["is_dead"], told["log"]["size"]) == (1, True, 2)
-    said = run.words(*recover)
+    said = found.words(*recover)
     assert "`datacollect event extend --verdicts`" in said, said
 
     # What it says is done, word by word.
-    made = run.words("keys", "new", "verdicts2.key").split()
+    made = found.words("keys", "new", "verdicts2.key").split()
     public = next(each for each in made if each.startswith("ed25519:"))
     write_private_key(folder / "organiser.key", key_of("organiser"))
     extend = ("event", "extend", "event.toml", "--key", "organiser.key", "--verdicts", public)
-    code, told, text = run.command(*extend)
+    code, told, text = found.told(*extend)
     assert (code, told["number"]) == (0, 1), text
-    again = run.command(*extend)[1]
+    again = found.told(*extend)[1]
     assert (again["number"], again["logs"]) == (1, told["logs"])
     now = loaded(folder, world.event)
     assert [each.text for each in now.log_keys] == told["logs"]
@@ -155,47 +124,47 @@ def test_dead_log_is_succeeded_and_every_receipt_verifies(processes):
     file = folder / "destination.toml"
     file.write_text(file.read_text().replace("verdicts.key", "verdicts2.key"))
     shutil.rmtree(found.into)
-    code, _, text = run.command("event", "run", "event.toml", *DESTINATION)
+    code, _, text = found.told("event", "run", "event.toml", *DESTINATION)
     assert code == 2
-    assert "`datacollect event recover` makes it" in " ".join(text.split())
-    code, told, text = run.command(*recover)
+    assert "`datacollect event recover` makes it" in text
+    code, told, text = found.told(*recover)
     assert (code, told["log"]["goes_on"], told["n_taken_over"]) == (0, True, 2), text
-    code, told, _ = run.command(*recover)
+    code, told, _ = found.told(*recover)
     assert (code, told["log"]["size"], told["n_taken_over"]) == (0, 2, 0)
 
-    run.run()
-    until(lambda: run.status().get("n_verdicts") == 4, "four verdicts")
+    run.start()
+    until(lambda: found.status().get("n_verdicts") == 4, "four verdicts")
     assert found.collected_files() == FILES
-    status = run.status()
+    status = found.status()
     assert {each["kind"] for each in status["lacking"]} == {"deadline"}
     found.hand_in(*FILES)
     for name in FILES:
-        code, told, text = run.command(
+        code, told, text = found.told(
             *("verify", f"{name}.receipt.json", "--event", "event.toml", "--file", name),
             *("--amendments", "event.amendments.json"),
         )
         assert (code, told["outcome"], told["collected_s"] is not None) == (0, "in time", True)
         assert before.get(name) in (None, receipt(folder, name)["collected"])
     # A mirror finds the new log by itself, and leaves the old one as it was.
-    assert run.command("event", "mirror", "event.toml", "--into", "mirror", "--once")[0] == 0
+    assert found.told("event", "mirror", "event.toml", "--into", "mirror", "--once")[0] == 0
     logs = json.loads((folder / "mirror" / "mirror.json").read_text())["logs"]
     assert {each["log"]: each["size"] for each in logs}[now.verdicts.name] == 4
     shutil.copytree(folder, folder / "receipts", ignore=only_receipts)
-    code, told, text = run.command(
+    code, told, text = found.told(
         *("audit", "event.toml", "--verdicts", now.verdicts_url),
         *("--batches", "collected/segments", "--receipts", "receipts"),
     )
     assert (code, told["evidence"]) == (0, []), text
     assert told["custody"]["collected"] == 4
     # Bistros let go by the word of the new log.
-    until(lambda: all(each["stored_bytes"] == 0 for each in run.status()["bistros"]), "room")
+    until(lambda: all(each["stored_bytes"] == 0 for each in found.status()["bistros"]), "room")
     run.running.send_signal(signal.SIGTERM)
     assert run.running.wait(WITHIN_S) == 0
     # Who goes on with the old key is told why not.
     file.write_text(file.read_text().replace("verdicts2.key", "verdicts.key"))
-    code, _, text = run.command("event", "run", "event.toml", *DESTINATION)
+    code, _, text = found.told("event", "run", "event.toml", *DESTINATION)
     assert code == 2
-    assert "key is that of a log of verdicts that has ended" in " ".join(text.split())
+    assert "key is that of a log of verdicts that has ended" in text
 
 
 def only_receipts(_folder: str, names: list[str]) -> set[str]:
