@@ -12,17 +12,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What the usual profile takes of tests that say nothing.
-USUAL_EXAMPLES = 100
+# What the usual profile takes of tests that say nothing; and the profile of CI, of slow tests.
+USUAL_EXAMPLES, FEW = 100, 15
+SLOW_FEW = 8
 
 
-def many(n: int) -> int:
-    """Return `n`, or its part under a profile with fewer examples than usual.
+def many(n: int, at_least: int = 1) -> int:
+    """Return `n`, or its part under a profile with fewer examples than usual: in CI 8 of 100.
 
     >>> many(800) <= 800
     True
+    >>> many(800, at_least=300) >= 300
+    True
     """
-    return max(n * settings.default.max_examples // USUAL_EXAMPLES, 1)
+    examples = settings.default.max_examples
+    part = SLOW_FEW if examples <= FEW else examples
+    return max(n * part // USUAL_EXAMPLES, at_least)
 
 
 def some(cases: Iterable[T]) -> list[T]:

@@ -17,7 +17,7 @@ RUN = Path(__file__).parents[1] / "faults" / "measure_run.py"
 @pytest.mark.parametrize("tools", [("tcp", "ping"), ("cycle", "pairs")], ids="-".join)
 def test_whichever_call_fails_a_tool_says_so_and_no_host_stays_held(tools):
     done = subprocess.run(
-        [sys.executable, str(RUN), "211", *tools],
+        [sys.executable, str(RUN), "421", *tools],
         check=False,
         capture_output=True,
         text=True,
