@@ -88,11 +88,11 @@ def show_script() -> None:
     print("\n".join([*head, "…", *fetches[:3], "…"]))
 
 
-def carry_out_small(*, files_each: int = FILES_EACH) -> None:
+def carry_out_small() -> None:
     """Make small files, plan, and run the scripts of all hosts at once."""
-    print(f"\nFor real, but small: the first {files_each} files of each site, a millionth of their")
+    print(f"\nFor real, but small: the first {FILES_EACH} files of each site, a millionth of their")
     print("bytes, and an hour in a second:")
-    files = make_files(files_each)
+    files = make_files()
     write_small_problem(files)
     shown("plan", "small.json", "-o", "small-plan.json", quiet=True)
     small = ("small.json", "small-plan.json")
@@ -109,13 +109,13 @@ def carry_out_small(*, files_each: int = FILES_EACH) -> None:
     print("the SHA-256 of each is that of the manifest")
 
 
-def make_files(files_each: int) -> Rows:
+def make_files() -> Rows:
     """Write a millionth of each host's first files; return their rows of the manifest."""
     with Path("sites_files.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     kept: Rows = []
     for row in rows:
-        if [other["host"] for other in kept].count(row["host"]) == files_each:
+        if [other["host"] for other in kept].count(row["host"]) == FILES_EACH:
             continue
         path = Path("hosts", row["host"], row["path"])
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import REPOSITORY, need
+from conftest import REPOSITORY
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -42,32 +41,11 @@ def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
 
 
 @pytest.mark.slow
-def test_the_scripts_that_it_shows_keep_the_deadline_of_their_plan(demo, capsys):
-    """06:00 is 10 h after the start; then a relay's window closes, until 20:00."""
-    assert run(["example", "sites"]) == 0
-    assert run(["plan", "sites.toml", "--deadline", demo.DEADLINE, *demo.KEPT, "-o", "p.json"]) == 0
-    capsys.readouterr()
-    asked = ["--as", "rclone", *demo.ADDRESSES, "-o", "scripts", "--json"]
-    assert run(["pulls", "sites.toml", "p.json", *asked]) == 0
-    tree = json.loads(capsys.readouterr().out)
-    assert tree["deadline_s"] == 36_000.0
-    assert tree["makespan_s"] <= 36_000.0 * (1 + 1e-9)
+def test_without_rclone_the_script_is_shown_and_keeps_the_deadline(demo, capsys, monkeypatch):
+    """06:00 is 10 h after the start; then a relay's window closes, until 20:00.
 
-
-@pytest.mark.slow
-def test_files_of_twelve_sites_arrive_as_they_are(demo, capsys):
-    """One small file of each site, over relays where the plan has them."""
-    need("rclone")
-    assert run(["example", "sites"]) == 0
-    demo.carry_out_small(files_each=1)
-    out = capsys.readouterr().out
-    assert out.splitlines()[-1].startswith("12 files, ")
-    assert max(map(len, out.splitlines())) <= 80
-    assert len([path for path in Path("collected").rglob("*.tar") if path.is_file()]) == 12
-
-
-@pytest.mark.slow
-def test_without_rclone_the_script_is_shown_and_what_to_install(demo, capsys, monkeypatch):
+    `make demo` moves small files by it.
+    """
     monkeypatch.setattr(demo.shutil, "which", lambda _: None)
     monkeypatch.setattr("sys.argv", ["sites_demo.py", "here"])
     demo.main()
@@ -76,3 +54,8 @@ def test_without_rclone_the_script_is_shown_and_what_to_install(demo, capsys, mo
     assert '#!/bin/sh\n# What "geneva" fetches: 40 TB' in out
     assert "{ get 0 " in out
     assert max(map(len, out.splitlines())) <= 80
+    asked = ["--as", "rclone", *demo.ADDRESSES, "-o", "scripts", "--json"]
+    assert run(["pulls", "here/sites.toml", "here/sites.json", *asked]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree["deadline_s"] == 36_000.0
+    assert tree["makespan_s"] <= 36_000.0 * (1 + 1e-9)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -93,16 +94,22 @@ def jobs(server, contents, tag, *, algorithm):
 
 
 def carry_out(trees, copy):
-    """Do as FTS does, all copies of all jobs; return what went wrong."""
-    wrong = []
-    for tree in trees:
-        for hop in transfers(tree):
+    """Do as FTS does, all copies of all jobs, some at once; return what went wrong."""
+
+    def in_turn(hops):
+        for hop in hops:
             checksum = hop.checksum if hop.mode == "both" else None
             why = copy(hop.source, hop.destination, checksum, overwrite=hop.overwrite)
             if why is not None:
-                wrong.append((hop, why))
-                break
-    return wrong
+                return hop, why
+        return None
+
+    chains = []
+    for tree in trees:
+        hops = transfers(tree)
+        chains += [hops] if tree["params"]["multihop"] else [[hop] for hop in hops]
+    with ThreadPoolExecutor(4) as at_once:
+        return [wrong for wrong in at_once.map(in_turn, chains) if wrong is not None]
 
 
 def arrive(server, copy, tag, *, names=SAYABLE, algorithm="adler32"):
