@@ -21,7 +21,7 @@ from faults import shim
 shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
-from instances.agents import KEY, RunningAgent, write_agent  # noqa: E402
+from instances.agents import KEY, RunningAgent, collection_tree, write_agent  # noqa: E402
 from judges.slots import judged  # noqa: E402
 
 import datacollect as dc  # noqa: E402
@@ -46,20 +46,9 @@ def started(path: Path) -> RunningAgent:
 
 def collection_of(folder: Path, *agents: RunningAgent) -> dict:
     """Return a collection whose only way leads over the relay."""
-    return {
-        "format": "datacollect-collection/1",
-        "destination": "D",
-        "key": str(folder / "collector.key"),
-        "agents": {
-            each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
-            for each in agents
-        },
-        "sources": {"S": {}},
-        "links": [
-            {"from": a, "to": b, "bandwidth_bytes_per_s": 4e6} for a, b in (("S", "K"), ("K", "D"))
-        ],
-        "limits": {"patience_s": 1.0, "timeout_s": 1.0, "piece_bytes": 65_536, "time_s": 20.0},
-    }
+    links = [{"from": a, "to": b, "bandwidth_bytes_per_s": 4e6} for a, b in ("SK", "KD")]
+    limits = {"patience_s": 1.0, "timeout_s": 1.0, "piece_bytes": 65_536, "time_s": 20.0}
+    return collection_tree(folder, *agents, sources={"S": {}}, links=links, limits=limits)
 
 
 def prepare(folder: Path) -> None:

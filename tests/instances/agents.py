@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import ssl
 import threading
 import time
@@ -12,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from datacollect.net.dialling import RelayHop
-from datacollect.net.keys import PrivateKey
+from datacollect.net.keys import PrivateKey, write_private_key
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -96,6 +98,47 @@ def running(
         assert not thread.is_alive()
         # Whatever a test does to it: a bug inside would be logged so.
         assert not [record for record in records if record["what"] == "failed"], records
+
+
+def collection_tree(folder: Path, *agents: RunningAgent, **more) -> dict:
+    """Return what the file of a collection says of agents; its key lies in the folder."""
+    key = folder / "collector.key"
+    if not key.exists():
+        write_private_key(key, KEY)
+    return {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": str(key),
+        "agents": {
+            each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+            for each in agents
+        },
+    } | more
+
+
+def sent_both_ways(one: socket.socket, other: socket.socket, n_bytes: int) -> None:
+    """Send as much and a little more both ways at once, in pieces of odd sizes; compare.
+
+    These fill a pipe's slots before its bytes.
+    """
+    data, got = {one: os.urandom(n_bytes + 3), other: os.urandom(n_bytes - 999_999)}, {}
+
+    def send(end):
+        view, size = memoryview(data[end]), 1
+        while view:
+            sent = end.send(view[:size])
+            view, size = view[sent:], size * 3 % 70_001 + 1
+        end.shutdown(socket.SHUT_WR)
+
+    def receive(end):
+        got[end] = received(end)
+
+    threads = [threading.Thread(target=f, args=(end,)) for end in data for f in (send, receive)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (got[one], got[other]) == (data[other], data[one])
 
 
 def received(connection) -> bytes:

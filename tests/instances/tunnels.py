@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from instances.agents import KEY, RunningAgent, write_agent
+from instances.agents import KEY, RunningAgent, collection_tree, write_agent
 
-from datacollect.net.keys import write_private_key
 from datacollect.net.tcp_options import stop_accepting
 from datacollect.net.tls import client_context, make_certificate, server_context
 from datacollect.net.tls_stream import TlsStream
@@ -70,20 +69,8 @@ def tunnel_agent(folder: Path, to: Mapping[str, str], name: str = "S1", limits="
 
 def collection_of(folder: Path, *agents: RunningAgent, links=()) -> dict:
     """Return what a collection file says of agents, and of links: from, to, bytes per second."""
-    if not (folder / "collector.key").exists():
-        write_private_key(folder / "collector.key", KEY)
-    return {
-        "format": "datacollect-collection/1",
-        "destination": "D",
-        "key": str(folder / "collector.key"),
-        "agents": {
-            each.name: {"url": f"https://{each.place}", "fingerprint": each.agent.fingerprint}
-            for each in agents
-        },
-        "links": [
-            {"from": one, "to": other, "bandwidth_bytes_per_s": rate} for one, other, rate in links
-        ],
-    }
+    rows = [{"from": one, "to": other, "bandwidth_bytes_per_s": rate} for one, other, rate in links]
+    return collection_tree(folder, *agents, links=rows)
 
 
 def tcp_pair() -> tuple[socket.socket, socket.socket]:

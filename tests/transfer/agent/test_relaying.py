@@ -14,6 +14,7 @@ from instances.agents import (
     received,
     relay_ticket,
     running,
+    sent_both_ways,
     session_with,
     source_ticket,
     write_agent,
@@ -86,28 +87,7 @@ def test_a_reset_passes_on(ends, relay, from_near):
 
 
 def test_many_bytes_both_ways_at_once_arrive_as_they_were_sent(ends):
-    near, far = ends
-    data = {near: os.urandom(5_000_003), far: os.urandom(4_000_001)}
-    got = {}
-
-    def send(end):
-        # In pieces of odd sizes, which fill a pipe's slots before its bytes.
-        view, size = memoryview(data[end]), 1
-        while view:
-            sent = end.send(view[:size])
-            view, size = view[sent:], size * 3 % 70_001 + 1
-        end.shutdown(socket.SHUT_WR)
-
-    def receive(end):
-        got[end] = received(end)
-
-    threads = [threading.Thread(target=f, args=(end,)) for end in ends for f in (send, receive)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert got[near] == data[far]
-    assert got[far] == data[near]
+    sent_both_ways(*ends, 5_000_000)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 import threading
@@ -10,7 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from instances.agents import received
+from instances.agents import received, sent_both_ways
 from instances.tunnels import greeted_streams, tcp_pair
 
 from datacollect.transfer.duplex.duplex import CutError, Duplex
@@ -132,25 +131,7 @@ def test_a_program_that_closes_with_something_unsaid_to_it_is_a_reset(joined):
 
 
 def test_many_bytes_both_ways_at_once_arrive_as_they_were_sent(joined):
-    data = {joined.near: os.urandom(3_000_003), joined.far: os.urandom(2_000_001)}
-    got = {}
-
-    def send(end):
-        view, size = memoryview(data[end]), 1
-        while view:
-            sent = end.send(view[:size])
-            view, size = view[sent:], size * 3 % 70_001 + 1
-        end.shutdown(socket.SHUT_WR)
-
-    def receive(end):
-        got[end] = received(end)
-
-    threads = [threading.Thread(target=f, args=(end,)) for end in data for f in (send, receive)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert (got[joined.near], got[joined.far]) == (data[joined.far], data[joined.near])
+    sent_both_ways(joined.near, joined.far, 3_000_000)
     assert joined.join() == []
 
 

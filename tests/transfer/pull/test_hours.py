@@ -3,15 +3,15 @@
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
-from instances.agents import KEY, running, write_agent
+from instances.agents import collection_tree, running, write_agent
 from instances.metered import MeteredPort
 
 import datacollect as dc
 from datacollect.errors import ProblemError
-from datacollect.net.keys import write_private_key
 from datacollect.transfer.protocol.source import Reached
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.open_hours import AHEAD_S, OpenHours
@@ -186,22 +186,8 @@ def opening_in(seconds, for_s=3600.0):
 
 @pytest.fixture
 def collection_of(tmp_path):
-    write_private_key(tmp_path / "collector.key", KEY)
-
-    def make(*agents, **more):
-        return {
-            "format": "datacollect-collection/1",
-            "destination": "D",
-            "key": str(tmp_path / "collector.key"),
-            "timezone": "UTC",
-            "agents": {
-                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
-                for each in agents
-            },
-            "limits": {"patience_s": 1.0, "timeout_s": 5.0},
-        } | more
-
-    return make
+    limits = {"patience_s": 1.0, "timeout_s": 5.0}
+    return partial(collection_tree, tmp_path, timezone="UTC", limits=limits)
 
 
 def served(tmp_path, name, n_bytes=100_000):

@@ -7,11 +7,10 @@ import threading
 import time
 
 import pytest
-from instances.agents import KEY, running, write_agent
+from instances.agents import collection_tree, running, write_agent
 from instances.ports import free_port
 
 import datacollect as dc
-from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.core import source_requests
 from datacollect.transfer.agent.shell.files import Folder
 from datacollect.transfer.pull.run import pull
@@ -33,19 +32,9 @@ def served(tmp_path):
 
 @pytest.fixture
 def collection_of(tmp_path):
-    write_private_key(tmp_path / "collector.key", KEY)
-
     def make(*agents, **limits):
-        return {
-            "format": "datacollect-collection/1",
-            "destination": "D",
-            "key": str(tmp_path / "collector.key"),
-            "agents": {
-                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
-                for each in agents
-            },
-            "limits": {"patience_s": 5.0, "timeout_s": 5.0, "piece_bytes": 65536} | limits,
-        }
+        limits = {"patience_s": 5.0, "timeout_s": 5.0, "piece_bytes": 65536} | limits
+        return collection_tree(tmp_path, *agents, limits=limits)
 
     return make
 

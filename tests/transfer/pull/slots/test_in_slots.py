@@ -1,15 +1,15 @@
 """Pulls in slots: what no open way leads to at once waits at a relay, sealed, and comes later."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
-from instances.agents import KEY, running, write_agent
+from instances.agents import collection_tree, running, write_agent
 from instances.dripping import Dripping
 from judges.slots import judged
 
 import datacollect as dc
 from datacollect.errors import ProblemError, RefusedError
-from datacollect.net.keys import write_private_key
 from datacollect.transfer.spool.store import GONE, SpoolStore, collections_of
 
 RATE = 1_000_000.0
@@ -51,24 +51,8 @@ def by_night(now):
 
 @pytest.fixture
 def collection_of(tmp_path):
-    write_private_key(tmp_path / "collector.key", KEY)
-
-    def make(*agents, links, **more):
-        return {
-            "format": "datacollect-collection/1",
-            "destination": "D",
-            "key": str(tmp_path / "collector.key"),
-            "timezone": "UTC",
-            "agents": {
-                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
-                for each in agents
-            },
-            "sources": {"S": {}},
-            "links": links,
-            "limits": {"patience_s": 20.0, "timeout_s": 5.0, "piece_bytes": 65536},
-        } | more
-
-    return make
+    limits = {"patience_s": 20.0, "timeout_s": 5.0, "piece_bytes": 65536}
+    return partial(collection_tree, tmp_path, timezone="UTC", sources={"S": {}}, limits=limits)
 
 
 def source_file(tmp_path, n_bytes=1_000_000):
