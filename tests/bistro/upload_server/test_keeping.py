@@ -70,6 +70,7 @@ class Collecting:
 def event(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 0.3)
     monkeypatch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 0.3)
+    monkeypatch.setattr("datacollect.bistro.upload_server.server.TICK_S", 0.05)
     log = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
     return bistro_event(tmp_path, verdicts={"log": log}, limits={"commitments_per_ticket": 20})
 

@@ -57,6 +57,13 @@ def north(event, tmp_path):
         client.close()
 
 
+@pytest.fixture
+def closed_soon(monkeypatch):
+    """Batches and segments, for which nobody waits ten seconds."""
+    for name in ("BATCH_AFTER_S", "CLOSED_AFTER_S"):
+        monkeypatch.setattr(f"datacollect.bistro.upload_server.core.{name}", 0.5)
+
+
 def held(folder, event):
     """Return what the served folder holds of each entry, as a destination puts it together."""
     served = folder / "north-uploads" / "served"
@@ -84,6 +91,7 @@ def held(folder, event):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("closed_soon")
 def test_upload_in_one_request_is_receipted_and_leaves_as_segment_and_batch(event, north, tmp_path):
     client, _ = north
     commitment = commitment_to(event, DATA)
@@ -287,6 +295,7 @@ def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, erro
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("closed_soon")
 def test_destination_says_what_may_go(event, north, tmp_path):
     client, _ = north
     assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
@@ -330,6 +339,7 @@ def test_older_word_that_comes_again_lets_nothing_go_also_after_a_restart(event,
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("closed_soon")
 def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
     n_bytes = len(DATA)
     with running_bistro(tmp_path, most_bytes=n_bytes + n_bytes // 2, keep_s=1e6) as (client, _):

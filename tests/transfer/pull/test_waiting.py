@@ -63,7 +63,7 @@ def planned(into) -> int:
 @pytest.mark.slow
 def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of, into):
     """S1 needs a second and more, S2 less than twice as long: to plan again would cost seconds."""
-    one = agents("S1", {"a": b"a" * 2_000_000}, slow_s=1.0)
+    one = agents("S1", {"a": b"a" * 300_000}, slow_s=1.0)
     two = agents("S2", {"c": b"c" * 300_000}, slow_s=1.5)
     limits = {"patience_s": 20.0, "timeout_s": 20.0}
     answer = dc.pull(collection_of(one, two, limits=limits), into, "coordinated")
