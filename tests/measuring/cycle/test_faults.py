@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from instances.how_many import many
 from instances.measuring import OPERATOR
 
 import datacollect as dc
@@ -112,14 +113,18 @@ def n_calls(hosts, folder) -> int:
         return counting.calls
 
 
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])
+# Every call in `make test-all`.
+OFTEN = 1 if many(100) == 100 else 3
+
+
+@pytest.mark.parametrize("each", [5, pytest.param(OFTEN, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("first", "error"),
     [(1, Killed()), (3, OSError(errno.ENOSPC, "No space left on device"))],
     ids=["killed", "full"],
 )
 def test_whatever_ends_a_cycle_anywhere_it_goes_on(tmp_path, hosts, asked, first, error, each):
-    """Twelve tests, and what is kept beside them; calls of the disk fail once, all or a fifth."""
+    """Twelve tests, and what is kept beside them; calls of the disk fail once, some or all."""
     run(hosts, tmp_path / "first")  # what is loaded once opens its files once
     n = n_calls(hosts, tmp_path / "whole")
     assert n > 30
