@@ -115,7 +115,7 @@ def test_the_wheel_alone_is_small_and_pulls_by_every_method(alone, tmp_path):
             )
         assert "1 file" in said
         assert (folder / "got/S1/file").read_bytes() == (folder / "data/file").read_bytes()
-        assert json.loads(output_of(program, "status", folder / "got", "--json"))["complete"]
+    assert json.loads(output_of(program, "status", folder / "got", "--json"))["complete"]
 
 
 @pytest.mark.slow

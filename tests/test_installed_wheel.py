@@ -1,6 +1,7 @@
 """A wheel, built from a source distribution, has all that the commands need.
 
-The checkout has more: what `setup.cfg` forgets to list is missing in the wheel only.
+The checkout has more: what `setup.cfg` forgets to list is missing in the wheel only. `make release`
+runs commands of the wheel where nothing else is.
 """
 
 from __future__ import annotations
@@ -20,28 +21,6 @@ from instances.made_sweeps import SMALL, gains, write_sweep
 from judges.imports import FOLDERS
 
 NOT_SOURCE = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "build")
-
-EXPERIMENT = """
-name = "small"
-scenario = "scenario_small.toml"
-engine = "fluid"
-
-[seeds]
-batch = 1
-least = 1
-most = 1
-
-[[axes]]
-name = "method"
-paired = true
-key = "method.name"
-values = ["direct", "coordinated"]
-
-[[panels]]
-label = "a"
-x = "method"
-series = "method"
-"""
 
 # Imports every module, says where the package lies and what lies in it.
 INVENTORY = """
@@ -118,19 +97,6 @@ def test_the_wheel_has_every_module_and_every_file_beside_them(call, environment
     kinds = {Path(file).suffix or file for file in beside}
     assert kinds >= {".py", ".h", ".toml", ".csv", ".css", ".js"}
     assert "py.typed" in found["files"]
-
-
-@pytest.mark.slow
-def test_commands_run_from_an_empty_folder(call, tmp_path):
-    call("datacollect", "example", "upload")
-    call("datacollect", "plan", "upload.toml", "-o", "plan.json")
-    assert call("datacollect", "check", "upload.toml", "plan.json").startswith("valid: ")
-    call("datacollect", "example", "scenario_small")
-    answer = call("datacollect", "simulate", "scenario_small.toml", "--engine", "fluid", "--json")
-    assert json.loads(answer)["complete"]
-    (tmp_path / "empty" / "small.toml").write_text(EXPERIMENT)
-    call("datacollect", "sweep", "small.toml", "-o", "sweep", "--workers", "1")
-    assert "index.html" in call("datacollect", "report", "sweep")
 
 
 @pytest.mark.slow

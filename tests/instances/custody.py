@@ -29,7 +29,6 @@ from datacollect.bistro.formats.custody.batches import (
 )
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.event import Event
-from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
@@ -76,11 +75,6 @@ def older_event_bytes(**changes: object) -> bytes:
     """Return the file of an event of version 1, in which tickets were words."""
     data = custody_event_bytes(**changes)
     return data.replace(b"datacollect-event/2", b"datacollect-event/1")
-
-
-@cache
-def older_event(**changes: object) -> Event:
-    return read_event(older_event_bytes(**changes))
 
 
 class Answering:

@@ -81,10 +81,6 @@ def test_of_copies_one_is_collected_where_it_is_gone_sooner():
     assert backlog(problem_of(alone, NETWORK)) == {"a": 6, "b": 5, "D": 0}
 
 
-def put_at(rows):
-    return {name: sum(n for at, n in rows if at == name) for name in "ab"}
-
-
 def test_copies_end_near_the_best_choice():
     """Graham (1969): the largest first, each where it is done soonest; here against all choices."""
     rng = random.Random(3)

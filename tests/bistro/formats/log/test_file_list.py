@@ -127,7 +127,6 @@ def test_a_proof_of_one_file_shows_nothing_of_the_others():
     assert one.path != other.path
 
 
-FRAMES = {name: frame(name, 1) + b"x" for name in ("a", "b")}
 LIES = {
     "fewer files than it says": body_of(FILES[:2]),
     "nothing": b"",
