@@ -246,15 +246,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need measured data; put those first that share seconds of a processor.
+    """Mark the tests that need measured data; put long ones first, and those that share a start.
 
     Each process takes a row of neighbours and helps others in the end: what comes first stays with
-    one process, which starts ns-3 and the laboratory of faults once.
+    one process, which starts ns-3 and the laboratory of faults once. A long one at the end would
+    keep one process busy, and let the others wait.
     """
     for item in items:
         if "measured_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
-    items.sort(key=lambda item: not _shares_a_long_start(item))
+    items.sort(key=lambda item: not (item.get_closest_marker("long") or _shares_a_long_start(item)))
 
 
 def _shares_a_long_start(item: pytest.Item) -> bool:

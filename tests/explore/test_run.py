@@ -94,6 +94,7 @@ def test_first_cases_of_a_family_are_well(name):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_scripts_with_a_relay_keep_their_deadline_for_real(monkeypatch):
     """In half the time of those that are explored."""
     monkeypatch.setattr(scripts_for_real, "PLANNED_S", 20.0)

@@ -14,6 +14,7 @@ RUN = Path(__file__).parents[1] / "faults" / "measure_run.py"
 # Of some 270 experiments with each tool so manieth, with another first one for each;
 # `tests/faults/measure_run.py` alone carries out all of them, of all tools.
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("tools", [("tcp", "ping"), ("cycle", "pairs")], ids="-".join)
 def test_whichever_call_fails_a_tool_says_so_and_no_host_stays_held(tools):
     done = subprocess.run(

@@ -28,6 +28,7 @@ def test_everything_arrives_in_many_schedules_of_kills(tmp_path, batch):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_collection_by_nights_ends_and_is_valid_whoever_is_killed(tmp_path):
     """Each process twice, while the relay stores and while it gives."""
     chance, piece_bytes = random.Random(7), 2**16

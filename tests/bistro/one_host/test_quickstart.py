@@ -159,6 +159,7 @@ def test_first_page_fits_two_screens_and_begins_with_the_command():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_five_peoples_files_are_collected_and_proved_whatever_ends_on_the_way(quickstart, capsys):
     """From an empty folder; killed, a server killed, and started again, it goes on."""
     told = quickstart.start(*quickstart.first)

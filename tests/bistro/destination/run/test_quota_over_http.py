@@ -94,6 +94,7 @@ def committed(world, name, service):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_drafts_beyond_the_quota_are_collected_and_never_count(world, capsys):
     def upload(name, number):
         ticket = f"tickets/{number}.ticket"

@@ -80,6 +80,7 @@ def restart_witnesses(world) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_dead_log_is_succeeded_and_every_receipt_verifies(collecting):
     found, run = collecting
     world, folder = found.world, found.folder
