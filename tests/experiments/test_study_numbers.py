@@ -13,83 +13,15 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-PAGES = sorted(DOCS.glob("study*.md"))
 RESULTS = REPOSITORY / "experiments" / "results" / "study"
 TABLES = sorted((DOCS / "tables").glob("study_*.md"))
 USED = re.compile(r"\{\{ (?P<group>\w+)\.(?P<name>\w+) \}\}")
 INCLUDED = re.compile(r"^```\{include\} (?:\.\./)?tables/(?P<file>\S+)$", re.MULTILINE)
 
-# Where no sentence is: code, tables that are included or of files, pictures, headings, code in
-# lines, targets of links.
-NO_SENTENCES = (
-    r"```.*?```",
-    r"^\|.*?$",
-    r"!\[.*?\]\(.*?\)",
-    r"^#.*?$",
-    r"`[^`]*`",
-    r"\]\([^)]*\)",
-)
-
-# Names, not numbers: claims, the simulator, figures of the paper, ratios of flows, errors that
-# label runs, wires, the year and pages of what is cited.
-NAMES = (
-    r"\bC\d+\b( to C\d+\b)?",
-    r"\bns-[23]\b",
-    r"\bFigures? \d( and \d)?\b",
-    r"\b\d+:\d+\b",
-    r"(?<!\w)[+±−-]\d+ %",
-    r"\b[AB][01]\b",
-    r"\bWCW 20\d\d\b",
-    r"\bThe Bootstrap and Edgeworth Expansion\*, 1992\b",
-)
-
-# C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
-# Large-Scale Data Collection Problem", WCW 2002, sections 3 and 4: what stands behind "the paper".
-PAPER = {
-    *("2", "2.56", "1.64", "1.46", "1.24", "1.37", "2.42", "1.73", "1.04"),
-    *("37", "142", "46", "24", "4", "73", "9", "95", "5", "7", "350", "60", "152", "0"),
-    *("20", "30", "50", "70"),
-}
-OF_PAPER = re.compile(r"\bthe paper(?:'s [\d.]+|: [^)]*)")
-
-WORDS = (
-    *("half", "halves", "halved", "third", "thirds", "quarter", "fifth", "tenth", "hundredth"),
-    *("twice", "thrice", "double", "doubled", "triple", "dozen"),
-    *("three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty", "forty"),
-)
-
-
-def typed_numbers(text):
-    """Return numbers in sentences that have no name and are none of the paper's."""
-    text = USED.sub(" ", text)
-    for pattern in NO_SENTENCES:
-        text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"\s+", " ", text)
-    for pattern in NAMES:
-        text = re.sub(pattern, " ", text)
-    text = OF_PAPER.sub(_without_the_papers, text)
-    words = rf"\b(?:{'|'.join(WORDS)})\b"
-    return [
-        text[max(0, found.start() - 30) : found.end() + 20]
-        for found in re.finditer(rf"\d[\d.,]*|{words}", text, flags=re.IGNORECASE)
-    ]
-
-
-def _without_the_papers(found):
-    return re.sub(r"\d+(?:\.\d+)?", lambda n: " " if n[0] in PAPER else n[0], found[0])
-
 
 @pytest.fixture
 def numbers(scripts):
     return scripts("study_numbers")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_no_number_of_the_study_was_typed(page):
-    text = page.read_text(encoding="utf-8")
-    assert typed_numbers(text) == []
-    # A line of nothing else would be a paragraph of its own.
-    assert not re.search(r"^\s*\{\{.*\}\}\s*$", text, flags=re.MULTILINE)
 
 
 def test_numbers_are_what_the_results_say_and_stand_on_pages(numbers):
@@ -166,22 +98,6 @@ def test_the_page_on_method_has_a_rule_for_every_claim(scripts):
     rules = text.partition("### Claim by claim")[2].partition("###")[0]
     judged = set(pd.read_csv(RESULTS / "claims.csv")["claim"])
     assert set(re.findall(r"\bC\d+\b", rules)) == judged == set(scripts("study_texts").IN_WORDS)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        *("It takes 2.7 times.", "a third off", "Twice as long", "by 4 to 19 %", "seven sources"),
-        *("the paper: 2.7", "the paper's 2.56 beside 2", "(the paper: 2) and 2"),
-    ],
-)
-def test_typed_numbers_are_found(sentence):
-    assert typed_numbers(f"Under 1:1, {sentence}")
-
-
-def test_names_and_the_papers_numbers_are_none():
-    text = "C1 under 2:1 in ns-3 at +70 %: {{ claims.c1 }} times (Figure 3; the paper: 2 to 9 %)"
-    assert typed_numbers(text) == []
 
 
 def test_a_sweep_that_was_not_run_has_no_numbers(numbers, tmp_path):
