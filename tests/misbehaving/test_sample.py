@@ -91,7 +91,9 @@ def test_some_of_all_behaviours_by_a_script_of_curl():
 @pytest.mark.slow
 def test_many_behaviours_and_second_starts_of_pulls():
     for n, starts in enumerate(Starts):
-        assert not bad_ones(carry_out(PULL, starts, drawn(many(80, at_least=40), seed=3 + n))), starts
+        assert not bad_ones(carry_out(PULL, starts, drawn(many(80, at_least=40), seed=3 + n))), (
+            starts
+        )
 
 
 @pytest.mark.slow
