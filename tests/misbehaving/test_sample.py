@@ -91,9 +91,8 @@ def test_some_of_all_behaviours_by_a_script_of_curl():
 @pytest.mark.slow
 def test_many_behaviours_and_second_starts_of_pulls():
     for n, starts in enumerate(Starts):
-        assert not bad_ones(carry_out(PULL, starts, drawn(many(80, at_least=40), seed=3 + n))), (
-            starts
-        )
+        cases = drawn(many(80, at_least=40), seed=3 + n)
+        assert not bad_ones(carry_out(PULL, starts, cases)), starts
 
 
 @pytest.mark.slow
