@@ -32,7 +32,7 @@ def test_both_ends_wait_as_long_as_they_did_into_memory():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason=NO_PROC)
 def test_a_pull_takes_what_was_predicted_where_the_machine_is_idle(tmp_path, capsys):
-    found, row = host_costs.calibrated(tmp_path, 4.0)
+    found, row = host_costs.calibrated(tmp_path, 10.0)
     assert [use.connections for use in found.parts.pulls] == [1, 16]
     [pulled] = host_costs.pulled(tmp_path, found)
     busy = max(pulled.load, row.load)
