@@ -19,6 +19,7 @@ from datacollect.flow.routes.routes import decompose
 from datacollect.flow.routes.short_chains import short_paths
 from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.flow.tiny_pools import without_tiny_pools
+from datacollect.flow.whole_flow import in_whole_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,14 +103,25 @@ def fluid_paths(
     network, lengths = found.network, found.lengths_s
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
+    whole = in_whole_bytes(problem, found, prefer, budget)
+    found = whole or found
     if found.units is None or not budget.settle_ties:
         flow = found.flow_bytes if found.units is None else found.units
         split: Sequence[PathFlow] = decompose(network, network.piece, flow)
     else:
         split = short_paths(network, found.units)
-    split = without_tiny_pools(found, split)
+    if whole is None:
+        split = without_tiny_pools(found, split)
     paths = without_loops(split, np.isinf(problem.storage_bytes))
-    return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
+    return FluidPlan(
+        network.starts_s,
+        lengths,
+        network.pools,
+        paths,
+        found.solver,
+        found.gap,
+        is_whole=whole is not None,
+    )
 
 
 def earliest_pieces(
