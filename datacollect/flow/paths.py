@@ -49,6 +49,7 @@ def fluid_paths(
     most_by_s: float | None = None,
     restarts: Restarts | None = None,
     pieces: Quickest | None = None,
+    is_whole: bool = False,
 ) -> FluidPlan:
     """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
@@ -74,6 +75,8 @@ def fluid_paths(
         Of the same problem and `starts_s`, where several plans are tried.
     pieces : Quickest, optional
         What `earliest_pieces` returns for the same arguments, where that is known.
+    is_whole : bool
+        In whole bytes where storage is full, see `datacollect.flow.whole_flow`.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def fluid_paths(
     network, lengths = found.network, found.lengths_s
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
-    whole = in_whole_bytes(problem, found, prefer, budget)
+    whole = in_whole_bytes(problem, found, prefer, budget) if is_whole else None
     found = whole or found
     if found.units is None or not budget.settle_ties:
         flow = found.flow_bytes if found.units is None else found.units

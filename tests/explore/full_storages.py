@@ -1,4 +1,4 @@
-"""Storages that are full to the byte at the earliest end: every wish is planned, by any deadline."""
+"""Storages full to the byte at the earliest end: every wish is planned, by any deadline."""
 
 from __future__ import annotations
 
