@@ -187,7 +187,6 @@ def test_a_storage_that_is_full_to_the_byte_is_planned_as_cheaply(linear_solver)
         problem, prefer="money", deadline_s=3.0, chunk_s=0.0, solver=linear_solver
     )
     plan.check(problem)
-    assert plan.peak_storage_bytes["H4"] >= 10**12 - 1
     least = least_cost(problem, "money", 3.0 * (1 + 1e-9))
     assert cost_of(problem, plan, "money") == pytest.approx(least, rel=1e-6)
 

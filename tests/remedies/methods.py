@@ -219,7 +219,7 @@ EXAMPLES = [
         too_fast(1000, slot_s=10.0),
     ),
     Example(
-        "no plan is valid in whole bytes: {}; allow more time (deadline_s), plan in slots",
+        "no plan in time is valid in whole bytes: {}; allow more time (deadline_s)",
         too_fast(1000, by_s=100.0),
         too_fast(1000, deadline_s=200.0),
     ),

@@ -105,10 +105,13 @@ def judged(
         if refusal is None:
             break
     if refusal is not None:
-        more_time = "" if deadline_s is None else "allow more time (deadline_s), "
+        if deadline_s is not None:
+            raise SolverError(
+                f"no plan in time is valid in whole bytes: {refusal}; allow more time (deadline_s)"
+            )
         raise SolverError(
-            f"no plan is valid in whole bytes: {refusal}; {more_time}plan in slots (slot_s), or "
-            "collect more bytes at a time"
+            f"no plan is valid in whole bytes: {refusal}; plan in slots (slot_s), or collect more "
+            "bytes at a time"
         )
     return found.replace(plan_time_s=time.perf_counter() - began)
 
