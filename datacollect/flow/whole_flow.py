@@ -66,8 +66,8 @@ def in_whole_bytes(
     cost = arc_costs(costs, network, network.piece)[arcs]
     for slack in SLACK:
         most = np.ceil(flow_bytes * (1 + slack) - NO_BYTES)
-        most = np.where(is_full, room_bytes, most).astype(np.int64)
-        part = _on(network, arcs, most)
+        capacity = np.where(is_full, room_bytes, most).astype(np.int64)
+        part = _on(network, arcs, capacity)
         if suffice(part, solver, np.arange(len(arcs))):
             break
     else:
