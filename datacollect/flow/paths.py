@@ -19,6 +19,7 @@ from datacollect.flow.routes.routes import decompose
 from datacollect.flow.routes.short_chains import short_paths
 from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.flow.tiny_pools import without_tiny_pools
+from datacollect.flow.whole_flow import in_whole_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,7 @@ def fluid_paths(
     most_by_s: float | None = None,
     restarts: Restarts | None = None,
     pieces: Quickest | None = None,
+    is_whole: bool = False,
 ) -> FluidPlan:
     """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
@@ -73,6 +75,8 @@ def fluid_paths(
         Of the same problem and `starts_s`, where several plans are tried.
     pieces : Quickest, optional
         What `earliest_pieces` returns for the same arguments, where that is known.
+    is_whole : bool
+        In whole bytes where storage is full, see `datacollect.flow.whole_flow`.
 
     Raises
     ------
@@ -102,14 +106,25 @@ def fluid_paths(
     network, lengths = found.network, found.lengths_s
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
+    whole = in_whole_bytes(problem, found, prefer, budget) if is_whole else None
+    found = whole or found
     if found.units is None or not budget.settle_ties:
         flow = found.flow_bytes if found.units is None else found.units
         split: Sequence[PathFlow] = decompose(network, network.piece, flow)
     else:
         split = short_paths(network, found.units)
-    split = without_tiny_pools(found, split)
+    if whole is None:
+        split = without_tiny_pools(found, split)
     paths = without_loops(split, np.isinf(problem.storage_bytes))
-    return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
+    return FluidPlan(
+        network.starts_s,
+        lengths,
+        network.pools,
+        paths,
+        found.solver,
+        found.gap,
+        is_whole=whole is not None,
+    )
 
 
 def earliest_pieces(

@@ -182,7 +182,7 @@ def carry_out(family: str, first: int, most_cases: int, most_s: float) -> Stretc
     if pid == 0:
         os.close(reader)
         with os.fdopen(writer, "w") as told:
-            _tell_cases(family, range(first, first + most_cases), began_s + most_s, told)
+            _tell_cases(family, range(first, first + most_cases), most_s, told)
         os._exit(0)
     os.close(writer)
     try:
@@ -218,8 +218,10 @@ def _told(reader: int) -> Iterator[tuple[int, object]]:
             yield seed, what[0] if what else BEGINS
 
 
-def _tell_cases(family: str, seeds: Iterable[int], until_s: float, told: TextIO) -> None:
+def _tell_cases(family: str, seeds: Iterable[int], most_s: float, told: TextIO) -> None:
     case = importlib.import_module(f"explore.{family}").case
+    # On a busy machine what a family imports may take longer than a stretch.
+    until_s = time.monotonic() + most_s
     for seed in seeds:
         told.write(json.dumps([seed]) + "\n")
         told.flush()

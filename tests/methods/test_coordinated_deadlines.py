@@ -163,9 +163,8 @@ def test_no_plan_in_time_is_cheaper_on_many_problems(wish, problem, slack, seed)
     _judge(problem, wish, slack, seed)
 
 
-@pytest.mark.xfail(raises=dc.SolverError, strict=True, reason="1000 bytes too many at H4")
-def test_a_storage_that_is_full_to_the_byte_is_planned_as_cheaply():
-    """At the earliest end; without the wish it is planned. Neither slots nor less room help."""
+def test_a_storage_that_is_full_to_the_byte_is_planned_as_cheaply(linear_solver):
+    """At the earliest end, where a part in 10^9 of H4's room is a thousand bytes."""
     prices = np.random.default_rng(0).integers(0, 5, 12) / 7
     rates = {("H1", "D"): 1e12, ("H2", "H4"): 2e12}
     rates |= dict.fromkeys([("H3", "H2"), ("H4", "D"), ("H4", "H1")], 1e12)
@@ -184,7 +183,12 @@ def test_a_storage_that_is_full_to_the_byte_is_planned_as_cheaply():
     links_ = [Link(*pair, rates.get(pair, 0.0)) for pair in pairs]
     wire = dc.SharedBottleneck("wire0", 1e12, [("H1", "D")])
     problem = Problem.from_hosts(hosts, links_, "D", shared=[wire]).replace(price_per_gb=prices)
-    dc.coordinated(problem, prefer="money", deadline_s=3.0, chunk_s=0.0).check(problem)
+    plan = dc.coordinated(
+        problem, prefer="money", deadline_s=3.0, chunk_s=0.0, solver=linear_solver
+    )
+    plan.check(problem)
+    least = least_cost(problem, "money", 3.0 * (1 + 1e-9))
+    assert cost_of(problem, plan, "money") == pytest.approx(least, rel=1e-6)
 
 
 def test_a_longer_deadline_never_costs_more():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from instances.hand_made import links
 from judges.contract_check import judge
@@ -54,6 +55,15 @@ def test_what_is_too_fast_is_planned_on_less(problem):
     assert plan.makespan_s == pytest.approx(100.0 / 0.99)
     assert plan.status == "heuristic"
     assert plan.lower_bound_s == faster(problem, 1.1).lower_bound_s
+
+
+def test_whole_bytes_are_planned_before_less_is(problem):
+    """Where storage is limited: what is whole is as good as what was planned, and ends no later."""
+    limited = problem.replace(storage_bytes=np.array([np.inf, 500.0, np.inf]))
+    plan = judged(
+        limited, lambda less: faster(less, 1.1), whole=lambda p: dc.coordinated(p, chunk_s=0.0)
+    )
+    assert (plan.makespan_s, plan.status) == (pytest.approx(100.0), "optimal")
 
 
 def test_where_no_part_helps_that_is_said(problem):

@@ -118,8 +118,8 @@ def changing(chunk_s):
     return lambda: dc.coordinated(problem, chunk_s=chunk_s)
 
 
-def too_fast(n_bytes, **options):
-    """Judge what plans on twice the wire."""
+def too_fast(n_bytes, by_s=None, **options):
+    """Judge what plans on twice the wire, perhaps by a deadline."""
     hosts = [dc.Host("S", n_bytes), dc.Host("K"), dc.Host("D")]
     wire = dc.SharedBottleneck("wire", 20.0, [("S", "K"), ("K", "D")])
     ways = links("S -> K 50, K -> D 50")
@@ -131,7 +131,7 @@ def too_fast(n_bytes, **options):
 
     if options:
         return lambda: dc.coordinated(problem, **options)
-    return lambda: judged(problem, plan)
+    return lambda: judged(problem, plan, deadline_s=by_s)
 
 
 def leaning(known=None, **options):
@@ -217,6 +217,11 @@ EXAMPLES = [
         "no plan is valid in whole bytes: {}; plan in slots (slot_s)",
         too_fast(1000),
         too_fast(1000, slot_s=10.0),
+    ),
+    Example(
+        "no plan in time is valid in whole bytes: {}; allow more time (deadline_s)",
+        too_fast(1000, by_s=100.0),
+        too_fast(1000, deadline_s=200.0),
     ),
     Example(
         "can be there: most_by_s (--most-by) plans that",

@@ -130,6 +130,8 @@ class ScaledFlow:
         self.node_supply_units = np.zeros(network.n_nodes, dtype=np.int64)
         np.add.at(self.node_supply_units, network.pool_nodes, self.supply_units)
         self.active = _first_arcs(network, known)
+        limited = network.stored & (network.room_bytes < self.total_bytes)
+        self.limited_stores = np.flatnonzero(limited)
 
     def capacity_units(self, lengths_s: FloatArray) -> IntArray:
         """Capacity of the network's arcs; more than the total is never needed."""
@@ -137,7 +139,12 @@ class ScaledFlow:
         np.minimum(capacity, self.total_bytes, out=capacity)
         capacity *= (1 + CAPACITY_ROUNDING) * self.scale
         # Rounded up, by far less than a byte or 1e-14 of all data: a narrow link stays one.
-        return np.ceil(capacity, out=capacity).astype(np.int64)
+        np.ceil(capacity, out=capacity)
+        # Storage is not: what is stored is judged to the byte, not with a tolerance.
+        capacity[self.limited_stores] = np.floor(
+            self.network.room_bytes[self.limited_stores] * self.scale
+        )
+        return capacity.astype(np.int64)
 
     def supplied(self, lengths_s: FloatArray) -> SupplyNetwork:
         """Return the network in whole units."""

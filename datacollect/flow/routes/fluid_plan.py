@@ -26,6 +26,9 @@ class FluidPlan:
     solver : str
     gap : float
         By the preference another plan is better by at most this part; 0 where that is proved.
+    is_whole : bool
+        Amounts of paths are bytes: where storage is full to the byte, see
+        `datacollect.flow.whole_flow`.
     """
 
     starts_s: FloatArray
@@ -34,3 +37,4 @@ class FluidPlan:
     paths: Sequence[PathFlow]
     solver: str
     gap: float = 0.0
+    is_whole: bool = False

@@ -54,15 +54,20 @@ class SharedModel:
         return cls(problem, network, supply, np.concatenate(rows), np.concatenate(arcs), rates)
 
     def at(self, lengths_s: FloatArray, slack: float = 0.0) -> SharedNetwork:
-        """Return the capacities of pieces with these lengths, a part `slack` wider."""
+        """Return the capacities of pieces with these lengths, a part `slack` wider.
+
+        Storage is not: rates are judged with a tolerance, what is stored to the byte.
+        """
         network = self.network
+        capacity = network.capacity_bytes(lengths_s)
+        capacity *= np.where(network.stored, 1.0, 1 + slack)
         room = np.outer(self.shared_bytes_per_s, lengths_s).ravel()
         return SharedNetwork(
             network.n_nodes,
             network.sink,
             network.tail,
             network.head,
-            network.capacity_bytes(lengths_s) * (1 + slack),
+            capacity,
             self.supply_bytes,
             self.member_row,
             self.member_arc,

@@ -204,7 +204,10 @@ def _judged(problem: Problem, options: CoordinatedOptions) -> Schedule:
     is_plain = slot_s is None and options.most_transfers is None and options.connections is None
     in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
     deadline_s = options.deadline_s
-    return judged(problem, plan, with_cuts_at_files, otherwise, in_slots, deadline_s=deadline_s)
+    whole = partial(plan, is_whole=True) if slot_s is None else None
+    return judged(
+        problem, plan, with_cuts_at_files, otherwise, in_slots, deadline_s=deadline_s, whole=whole
+    )
 
 
 def _before_margin(options: CoordinatedOptions) -> CoordinatedOptions:
@@ -236,28 +239,43 @@ def _in_slots(
 
 
 def coordinated_candidate(
-    problem: Problem, options: CoordinatedOptions, budget: Budget
+    problem: Problem, options: CoordinatedOptions, budget: Budget, is_whole: bool = False
 ) -> Schedule:
-    """Plan as `coordinated` does, but for files; not judged yet."""
+    """Plan as `coordinated` does, but for files; not judged yet.
+
+    In whole bytes where storage is full if `is_whole`, see `datacollect.flow.whole_flow`.
+    """
     _require(problem, options)
     if options.cautious:
         plan = partial(
-            coordinated_candidate, options=replace(options, cautious=False), budget=budget
+            coordinated_candidate,
+            options=replace(options, cautious=False),
+            budget=budget,
+            is_whole=is_whole,
         )
         return planned_cautiously(problem, options.derate, budget, plan)
     if options.margin_s is not None:
-        plan = partial(coordinated_candidate, options=_before_margin(options), budget=budget)
+        plan = partial(
+            coordinated_candidate, options=_before_margin(options), budget=budget, is_whole=is_whole
+        )
         return planned_with_margin(problem, options.margin_s, budget, plan, options.deadline_s)
     if options.keep_relayed:
         plan = partial(
-            coordinated_candidate, options=replace(options, keep_relayed=False), budget=budget
+            coordinated_candidate,
+            options=replace(options, keep_relayed=False),
+            budget=budget,
+            is_whole=is_whole,
         )
         return planned_keeping(problem, budget, plan, options.deadline_s)
     if options.connections is not None:
         plan = partial(_with_connections, options=options, budget=budget)
         return planned_within_rates(problem, plan)
     in_slots = options.slot_s is not None
-    shape = partial(_slotted if in_slots else pipelined, options=options, budget=budget)
+    shape = (
+        partial(_slotted, options=options, budget=budget)
+        if in_slots
+        else partial(pipelined, options=options, budget=budget, is_whole=is_whole)
+    )
     plan = partial(planned_with_makers, plan=shape, budget=budget, in_slots=in_slots)
     if options.derate == NOT_DERATED:
         return plan(problem)

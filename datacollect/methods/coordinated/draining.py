@@ -46,12 +46,16 @@ MUCH_SHORTER = 1 / 16
 
 @dataclass(frozen=True)
 class Wishes:
-    """Options of a pipelined plan; see `datacollect.methods.coordinated.coordinated`."""
+    """Options of a pipelined plan; see `datacollect.methods.coordinated.coordinated`.
+
+    And whether flows are whole bytes where storage is full, see `datacollect.flow.whole_flow`.
+    """
 
     prefer: Preference
     deadline_s: float | None
     chunk_s: float | None
     most_by_s: float | None = None
+    is_whole: bool = False
 
 
 def plan_with_room(
@@ -303,4 +307,5 @@ class _Plans:
             self.wishes.most_by_s,
             self.restarts,
             pieces,
+            self.wishes.is_whole,
         )

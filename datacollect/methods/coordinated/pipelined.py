@@ -32,8 +32,12 @@ if TYPE_CHECKING:
     from datacollect.solvers.budget import Budget
 
 
-def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
+def pipelined(
+    problem: Problem, options: CoordinatedOptions, budget: Budget, is_whole: bool = False
+) -> Schedule:
     """Return the pipelined plan that ends first, or is best in time for a deadline; not judged yet.
+
+    In whole bytes where storage is full if `is_whole`, see `datacollect.flow.whole_flow`.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> 
         # The most by an instant at which all is there anyway is any of the fastest plans.
         is_later = most_by_s >= optimum.attained_s * (1 - SAME_INSTANT)
         prefer, most_by_s = (DEFAULT, None) if is_later else ("earliest-arrival", most_by_s)
-    wishes = Wishes(prefer, deadline_s, options.chunk_s, most_by_s)
+    wishes = Wishes(prefer, deadline_s, options.chunk_s, most_by_s, is_whole)
     schedule = _drained(problem, optimum, wishes, budget, options.finish)
     said = prefer if options.most_by_s is None else None
     schedule = schedule.replace(prefer=said, deadline_s=deadline_s, most_by_s=options.most_by_s)

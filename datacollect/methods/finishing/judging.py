@@ -51,6 +51,7 @@ def judged(
     otherwise: Callable[[Problem], Schedule] | None = None,
     in_slots: Callable[[Problem, float], Schedule] | None = None,
     deadline_s: float | None = None,
+    whole: Callable[[Problem], Schedule] | None = None,
 ) -> Schedule:
     """Plan, and give out what the judge lets pass; where it refuses, plan more carefully.
 
@@ -68,6 +69,8 @@ def judged(
         given out as a pipeline all the same.
     deadline_s : float, optional
         Calendars are listed until then at least.
+    whole : function of Problem, optional
+        Plans in whole bytes where storage is full, to be taken before less room is.
 
     Returns
     -------
@@ -84,7 +87,9 @@ def judged(
     began = time.perf_counter()
     problem, first = listed_far_enough(problem, plan, _end_s, deadline_s)
     found, refusal = _first_valid(problem, first, shapes)
-    tries = () if refusal is None else _more_careful(problem, first, plan, otherwise, in_slots)
+    tries = (
+        () if refusal is None else _more_careful(problem, first, plan, otherwise, in_slots, whole)
+    )
     for plan_less, less in tries:
         try:
             careful = plan_less(less)
@@ -94,12 +99,16 @@ def judged(
             lower_bound_s=first.lower_bound_s,
             bottleneck=first.bottleneck,
             problem_sha256=first.problem_sha256,
-            status=HEURISTIC,
+            status=careful.status if plan_less is whole else HEURISTIC,
         )
         found, refusal = _first_valid(problem, careful, shapes)
         if refusal is None:
             break
     if refusal is not None:
+        if deadline_s is not None:
+            raise SolverError(
+                f"no plan in time is valid in whole bytes: {refusal}; allow more time (deadline_s)"
+            )
         raise SolverError(
             f"no plan is valid in whole bytes: {refusal}; plan in slots (slot_s), or collect more "
             "bytes at a time"
@@ -138,8 +147,12 @@ def _more_careful(
     plan: Callable[[Problem], Schedule],
     otherwise: Callable[[Problem], Schedule] | None,
     in_slots: Callable[[Problem, float], Schedule] | None,
+    whole: Callable[[Problem], Schedule] | None,
 ) -> Iterator[tuple[Callable[[Problem], Schedule], Problem]]:
     """Yield what plans, and problems like this one in which rounding has more room."""
+    limits_storage = np.isfinite(problem.storage_bytes).any()
+    if whole is not None and limits_storage:
+        yield whole, problem
     twice = _crosses_twice(problem, schedule)
     for part in NEARLY_ALL if twice else ():
         yield plan, _with_shared_part(problem, part)
@@ -147,7 +160,7 @@ def _more_careful(
         yield otherwise, problem
     for part in ROOM_FOR_ROUNDING if twice else ():
         yield plan, _with_shared_part(problem, part)
-    if np.isfinite(problem.storage_bytes).any():
+    if limits_storage:
         for n_bytes in BYTES_FOR_ROUNDING:
             left = np.maximum(problem.storage_bytes - n_bytes * schedule.n_routes, 0.0)
             yield plan, problem.replace(storage_bytes=left)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def fluid_bytes(hops: FluidHops) -> FloatArray:
     """Return how much each path carries, in proportion to its amount; shape (n_paths,)."""
+    if hops.plan.is_whole:
+        return hops.paths.amount.astype(float)
     sizes = np.array([pool.n_bytes for pool in hops.plan.pools], dtype=float)
     pool = hops.paths.pool
     amount = hops.paths.amount.astype(float)
@@ -101,6 +103,8 @@ def whole_bytes(hops: FluidHops, amount: FloatArray, lengths_s: FloatArray) -> I
         How long each hop takes.
     """
     paths, plan = hops.paths, hops.plan
+    if plan.is_whole:
+        return paths.amount.astype(np.int64)
     last_hop = np.cumsum(paths.n_hops) - 1
     arrival_s = plan.starts_s[paths.pieces[last_hop]] + lengths_s[last_hop]
     order = np.lexsort((amount, arrival_s, paths.pool))
