@@ -1,6 +1,7 @@
 """Feeds in a bed, beside the report whose numbers they repeat.
 
     python experiments/feed_bed.py RESULTS.jsonl [--only losses rates …] [--at-once 2]
+    python experiments/feed_bed.py RESULTS.jsonl --only losses --names cubic-20-0
     python experiments/feed_bed.py RESULTS.jsonl --tables docs/tables
 
 Needs root. Each part is a bed of namespaces, or a computation, with the library's own senders,
@@ -81,11 +82,11 @@ def buffers() -> dict[str, Callable[[], Row]]:
 
 
 def gaps() -> dict[str, Callable[[], Row]]:
-    """Gaps between packets at 2 Mbit/s, and the processor's time, by unicast and multicast."""
+    """Gaps between packets at 2 Mbit/s, and the processor's time: unicast, multicast and TCP."""
     paced = round(parts.PACED_PER_S * parts.PACED_FOR_S)
     return {
         f"{to}-{speed}": partial(parts.gaps, to, per_s, n)
-        for to in ("unicast", "multicast")
+        for to in ("unicast", "multicast", "tcp")
         for speed, per_s, n in (
             ("paced", parts.PACED_PER_S, paced),
             ("fast", parts.FAST_PER_S, parts.FAST),
@@ -107,8 +108,8 @@ def rows_of(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def run(path: Path, wanted_parts: Sequence[str], at_once: int) -> None:
-    """Measure what is not there yet."""
+def run(path: Path, wanted_parts: Sequence[str], at_once: int, names: Sequence[str] = ()) -> None:
+    """Measure what is not there yet; of some names, or all."""
     done = {(row["part"], row["name"]) for row in rows_of(path)}
     writing = threading.Lock()
 
@@ -122,7 +123,7 @@ def run(path: Path, wanted_parts: Sequence[str], at_once: int) -> None:
         (part, name, measured)
         for part in wanted_parts
         for name, measured in PARTS[part]().items()
-        if (part, name) not in done
+        if (part, name) not in done and (not names or name in names)
     ]
     with ThreadPoolExecutor(at_once) as pool:
         together = [pool.submit(measure, *one) for one in wanted if one[0] not in ALONE]
@@ -137,11 +138,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--names", nargs="+", default=[], help="only these rows of the parts")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--tables", type=Path, help="write tables there, and measure nothing")
     asked = parser.parse_args()
     if asked.tables is None:
-        run(asked.results, asked.only, asked.at_once)
+        run(asked.results, asked.only, asked.at_once, asked.names)
     rows = rows_of(asked.results)
     for name, made in TABLES.items():
         if asked.tables is None:

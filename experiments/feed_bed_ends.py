@@ -6,6 +6,8 @@
     feed_bed_ends.py gaps SECONDS OUT.npy             when how much this namespace had received
     feed_bed_ends.py pace ADDRESS PACKETS_PER_S N     datagrams, evenly; 0: as fast as they leave
     feed_bed_ends.py hear ADDRESS OWN                 gaps between them, and what receiving took
+    feed_bed_ends.py pace_tcp ADDRESS BLOCKS_PER_S N  as many bytes over a connection
+    feed_bed_ends.py hear_tcp OWN                     the same of a connection's blocks
 
 Rows of the files are an instant of the machine's own clock, and how many bytes there were then.
 """
@@ -94,16 +96,40 @@ def gaps(seconds: float, out: Path) -> None:
     np.save(out, np.array(rows))
 
 
+def paced(send: Callable[[bytes], object], per_s: float, n: int) -> None:
+    """Send blocks evenly, or as fast as they leave."""
+    data, begun_s = bytes(DATAGRAM_BYTES), time.monotonic()
+    for i in range(n):
+        due_s = begun_s + i / per_s if per_s else 0.0
+        while (left_s := due_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        send(data)
+
+
 def pace(address: str, per_s: float, n: int) -> None:
     """Send datagrams to an address or group."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
-        data, begun_s = bytes(DATAGRAM_BYTES), time.monotonic()
-        for i in range(n):
-            due_s = begun_s + i / per_s if per_s else 0.0
-            while (left_s := due_s - time.monotonic()) > 0:
-                time.sleep(left_s)
-            sender.sendto(data, (address, DATAGRAM_PORT))
+        paced(lambda data: sender.sendto(data, (address, DATAGRAM_PORT)), per_s, n)
+
+
+def pace_tcp(address: str, per_s: float, n: int) -> None:
+    """Send blocks of as many bytes over a connection."""
+    with socket.create_connection((address, DATAGRAM_PORT)) as sender:
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        paced(sender.sendall, per_s, n)
+
+
+def say_gaps(stamps: list[float], used_s: float) -> None:
+    """Print gaps between blocks, and what receiving each took."""
+    apart_s = np.diff(stamps)
+    parts = (0.001, 0.01, 0.5, 0.99, 0.999)
+    said = {
+        f"p{100 * part:g}_ms": round(1e3 * float(np.quantile(apart_s, part)), 3) for part in parts
+    }
+    said |= {"most_ms": round(1e3 * float(apart_s.max()), 3), "received": len(stamps) + 1}
+    said["us_each"] = round(1e6 * used_s / len(stamps), 2)
+    print(json.dumps(said), flush=True)
 
 
 def hear(address: str, own: str) -> None:
@@ -126,14 +152,24 @@ def hear(address: str, own: str) -> None:
                 receiver.recv_into(into)
                 stamps.append(time.monotonic())
         used_s = time.process_time() - before_s
-    apart_s = np.diff(stamps)
-    parts = (0.001, 0.01, 0.5, 0.99, 0.999)
-    said = {
-        f"p{100 * part:g}_ms": round(1e3 * float(np.quantile(apart_s, part)), 3) for part in parts
-    }
-    said |= {"most_ms": round(1e3 * float(apart_s.max()), 3), "received": len(stamps) + 1}
-    said["us_each"] = round(1e6 * used_s / len(stamps), 2)
-    print(json.dumps(said), flush=True)
+    say_gaps(stamps, used_s)
+
+
+def hear_tcp(own: str) -> None:
+    """Receive a connection's blocks to its end, each by one call, as datagrams are."""
+    stamps: list[float] = []
+    with socket.create_server((own, DATAGRAM_PORT)) as server:
+        print("ready", flush=True)
+        server.settimeout(FIRST_WITHIN_S)
+        receiver, _ = server.accept()
+    with receiver:
+        into = bytearray(DATAGRAM_BYTES)
+        receiver.recv_into(into, 0, socket.MSG_WAITALL)
+        before_s = time.process_time()
+        while receiver.recv_into(into, 0, socket.MSG_WAITALL):
+            stamps.append(time.monotonic())
+        used_s = time.process_time() - before_s
+    say_gaps(stamps, used_s)
 
 
 WAYS: dict[str, tuple[Callable[..., None], dict[str, Callable[[str], object]]]] = {
@@ -143,6 +179,8 @@ WAYS: dict[str, tuple[Callable[..., None], dict[str, Callable[[str], object]]]] 
     "gaps": (gaps, {"seconds": float, "out": Path}),
     "pace": (pace, {"address": str, "per_s": float, "n": int}),
     "hear": (hear, {"address": str, "own": str}),
+    "pace_tcp": (pace_tcp, {"address": str, "per_s": float, "n": int}),
+    "hear_tcp": (hear_tcp, {"own": str}),
 }
 
 

@@ -216,14 +216,17 @@ def at_the_bridge(name: str, words: Sequence[str]) -> list[str]:
 
 
 def gaps(to: str, per_s: float, n: int) -> Row:
-    """Return gaps between packets, and what receiving took, by unicast or multicast."""
-    address = multicast.GROUP if to == "multicast" else multicast.address_of(2)
+    """Return gaps between packets, and what receiving took, by unicast, multicast or TCP."""
+    own = multicast.address_of(2)
+    address = multicast.GROUP if to == "multicast" else own
+    by = "_tcp" if to == "tcp" else ""
     with multicast.at_bridge(snooping=1, querier=0):
-        hear = at_the_bridge(multicast.HOSTS[1], ["hear", address, multicast.address_of(2)])
+        heard = [own] if by else [address, own]
+        hear = at_the_bridge(multicast.HOSTS[1], [f"hear{by}", *heard])
         with subprocess.Popen(hear, stdout=subprocess.PIPE, text=True) as hearing:
             assert hearing.stdout is not None
             assert hearing.stdout.readline() == "ready\n"
-            pace = at_the_bridge(multicast.HOSTS[0], ["pace", address, str(per_s), str(n)])
+            pace = at_the_bridge(multicast.HOSTS[0], [f"pace{by}", address, str(per_s), str(n)])
             subprocess.run(pace, check=True, timeout=n / per_s + PATIENCE_S)
             said: Row = json.loads(hearing.stdout.readline())
         return {**said, "sent": n}

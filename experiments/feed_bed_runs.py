@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -266,12 +267,21 @@ def feeds_in_bed(
         yield Feeds(bed, Path(name), source)
 
 
+class Window(NamedTuple):
+    """A connection as its kernel has it: its window, round trip, and what it has sent so far."""
+
+    window_bytes: int
+    rtt_s: float
+    sent_bytes: int
+
+
 class Watched(NamedTuple):
-    """A feed that was sent: what was made, what was there, and the losses."""
+    """A feed that was sent: what was made, what was there, the losses, windows before these."""
 
     made: Floats
     seen: Floats
     lost_s: list[float]
+    before_losses: list[Window]
     said: dict[str, Any]
     received: Floats | None
 
@@ -316,9 +326,10 @@ def watched(setting: Setting, seed: int = 1, *, packets: bool = False) -> Watche
         how = "make" if setting.is_paced else "unpaced"
         make = bed.start("S", [*ends, how, str(path), str(setting.seconds), str(outs["made"])])
         make.says("begun", START_S)
-        begun_s, lost_s = time.monotonic(), []
+        begun_s, lost_s, windows = time.monotonic(), [], []
         for i in range(setting.n_losses):
             time.sleep(max(begun_s + QUIET_S + i * setting.spacing_s - time.monotonic(), 0.0))
+            windows.append(window_of(bed.run("S", ["ss", "-tinH"])))
             bed.lose_one()
             lost_s.append(time.monotonic())
         if make.wait(setting.seconds + PATIENCE_S):
@@ -333,9 +344,26 @@ def watched(setting: Setting, seed: int = 1, *, packets: bool = False) -> Watche
         return Watched(
             *(np.load(outs[name]) for name in ("made", "seen")),
             lost_s,
+            windows,
             said,
             np.load(outs["received"]) if packets else None,
         )
+
+
+def window_of(told: str) -> Window:
+    """Return the connection that has sent most, of those that `ss` tells of.
+
+    >>> window_of("ESTAB 0\\n cubic rtt:51.5/2 mss:1448 cwnd:80 bytes_sent:9000\\nESTAB\\n mss:536")
+    Window(window_bytes=115840, rtt_s=0.0515, sent_bytes=9000)
+    """
+
+    def number(line: str, key: str) -> float:
+        found = re.search(rf"\b{key}:([\d.]+)", line)
+        return float(found.group(1)) if found else 0.0
+
+    most = max(told.splitlines(), key=lambda line: number(line, "bytes_sent"), default="")
+    window_bytes = int(number(most, "cwnd") * number(most, "mss"))
+    return Window(window_bytes, number(most, "rtt") / 1000, int(number(most, "bytes_sent")))
 
 
 def row_of(setting: Setting, seed: int) -> dict[str, Any]:
@@ -345,8 +373,11 @@ def row_of(setting: Setting, seed: int) -> dict[str, Any]:
     quiet = made_s < (found.lost_s[0] if found.lost_s else made_s[0] + QUIET_S)
     settled = quiet & (made_s > made_s[0] + QUIET_S / 2)
     losses = [
-        after_loss(made_s, delay_s, lost_s, lost_s + setting.spacing_s)._asdict()
-        for lost_s in found.lost_s
+        {
+            **after_loss(made_s, delay_s, lost_s, lost_s + setting.spacing_s)._asdict(),
+            **window._asdict(),
+        }
+        for lost_s, window in zip(found.lost_s, found.before_losses, strict=True)
     ]
     tenths = np.array_split(delay_s, 10)
     return {

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import feed_bed_parts as parts
 from feed_bed_runs import Setting
 
+from datacollect.measurement.feed_models import CUBIC, CUBIC_FALLING, Path, after_loss
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -121,6 +123,32 @@ def asked_table(rows: Sequence[Row]) -> str:
     return _table(("what", "found", "asked"), lines)
 
 
+def windows_table(rows: Sequence[Row]) -> str:
+    """Cubic's window before each loss, the delay that follows from it, and the one that was found.
+
+    Where the window was smaller than before the last loss, it rests earlier.
+    """
+    row = of_part(rows, "losses").get("cubic-20-0")
+    if row is None or "window_bytes" not in row["losses"][0]:
+        return ""
+    losses, lines, rests_at = row["losses"], [], 0.0
+    sent_bytes = losses[-1]["sent_bytes"] - losses[0]["sent_bytes"]
+    rate = sent_bytes / (row["spacing_s"] * (len(losses) - 1))
+    for loss in losses:
+        path = Path(setting_of(row["name"]).hops()[0].tcp_bytes_per_s, loss["rtt_s"])
+        ratio = loss["window_bytes"] / (rate * path.rtt_s)
+        is_falling = loss["window_bytes"] < rests_at
+        law = CUBIC_FALLING if is_falling else CUBIC
+        rests_at = loss["window_bytes"] * ((1 + law.beta) / 2 if is_falling else 1)
+        deficit = after_loss(law, rate, path, window_ratio=ratio).deficit_bytes
+        delay_s = row["least_s"] + max(path.rtt_s, deficit / rate)
+        found = f"{loss['worst_delay_s']:.3f}"
+        falls = "yes" if is_falling else "no"
+        lines.append((f"{ratio:.2f}", falls, f"{delay_s:.3f}", found))
+    heads = ("window ÷ what is needed", "smaller than before", "delay, s: model", "found")
+    return _table(heads, lines)
+
+
 def rates_table(rows: Sequence[Row]) -> str:
     """How late messages come, in tenths of the feed, by the part of packets that is lost."""
     lines = []
@@ -211,6 +239,7 @@ def gaps_table(rows: Sequence[Row]) -> str:
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "feed_bed_losses": losses_table,
     "feed_bed_asked": asked_table,
+    "feed_bed_windows": windows_table,
     "feed_bed_rates": rates_table,
     "feed_bed_bursts": bursts_table,
     "feed_bed_three": three_table,

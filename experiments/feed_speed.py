@@ -1,12 +1,17 @@
 """Feeds by UDP over a wire between two network namespaces: what is lost, what it costs, how steady.
 
-    python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--means 3600]
+    python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--only file bare …]
+    python experiments/feed_speed.py --only means --means 3600 --means-rate "100 Mbit/s"
 
 Needs root. An agent runs at one end, `datacollect feed send --generate` at the other, both under
-SCHED_FIFO. Prints a row each: a feed to a file at
-the rate; a drop set of 6.5 %, its 10^6 messages compared with what the set says; and with --means a
-feed of 100 Mbit/s to no file, with the means of each 30 s. Beside each stands the load of the
-machine: where it is busy with other work, losses and times are its, too.
+SCHED_FIFO. Prints a row each: a feed to a file at the rate, in packets of 1500 bytes and in long
+ones; beside it what bare loops of Python take for the same packets, a call for each and a call for
+many (`feed_bare.py`); a drop set of 6.5 %, its 10^6 messages compared with what the set says; and a
+feed to no file, with the means of each 30 s. Beside each stands the load of the machine: where it
+is busy with other work, losses and times are its, too.
+
+Processor times are those of all threads of a program, those of its start left out where that is
+said.
 """
 
 from __future__ import annotations
@@ -26,14 +31,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.feeds.udp.drop_sets import dropped
+from datacollect.files.kinds import Number
+from datacollect.files.quantities import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GIB = 2**30
-MESSAGE_BYTES = 1412
+MESSAGE_BYTES, LONG_MESSAGE_BYTES, LONG_MTU = 1412, 8904, 9000
+HEAD_BYTES = 40
 HERE, THERE = ("fs0", "10.213.78.1"), ("fs1", "10.213.78.2")
 MEAN_S = 30.0
+# What a program's start takes is over, and its end has not begun.
+STEADY_AFTER_S, STEADY_UNTIL = 4.0, 0.9
+BARE = Path(__file__).with_name("feed_bare.py")
+BARE_S = 5.0
 
 
 def ip(*words: str) -> None:
@@ -60,10 +72,20 @@ def wire() -> Iterator[None]:
         yield
 
 
+def before_others(namespace: str, *words: str) -> list[str]:
+    """Return the words that run a program of Python in a namespace, before other programs."""
+    return ["ip", "netns", "exec", namespace, "chrt", "--fifo", "1", sys.executable, *words]
+
+
 def command(namespace: str, *words: str) -> list[str]:
-    """Return the words that run a command of datacollect in a namespace, before other programs."""
-    first = ["chrt", "--fifo", "1", sys.executable, "-m", "datacollect", *words]
-    return ["ip", "netns", "exec", namespace, *first]
+    """Return the words that run a command of datacollect so."""
+    return before_others(namespace, "-m", "datacollect", *words)
+
+
+def processor_s(pid: int) -> float:
+    """Return what a process has used of processors."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -76,8 +98,7 @@ class Receiver:
 
     def processor_s(self) -> float:
         """Return what it has used of processors."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_s(self.process.pid)
 
     def received_bytes(self) -> int:
         """Return what its interface has received."""
@@ -111,12 +132,19 @@ def receiver(folder: Path, public: str) -> Iterator[Receiver]:
             process.terminate()
 
 
-def feed_file(folder: Path, at: Receiver, name: str, rate: str, udp: str) -> Path:
+def feed_file(
+    folder: Path,
+    at: Receiver,
+    name: str,
+    rate: str,
+    udp: str,
+    message_bytes: int = MESSAGE_BYTES,
+) -> Path:
     """Write a feed's file."""
     path = folder / f"{name}.toml"
     path.write_text(
         f'format = "datacollect-feed/1"\nname = "{name}"\nto = "D"\nkey = "instrument.key"\n'
-        f'rate = "{rate}"\nmessage_bytes = {MESSAGE_BYTES}\ntransport = "udp"\n'
+        f'rate = "{rate}"\nmessage_bytes = {message_bytes}\ntransport = "udp"\n'
         f'buffer_bytes = "64 MB"\nwhen_full = "drop-new"\nudp = {{ {udp} }}\n'
         f'[agents.D]\nurl = "{at.said["url"]}"\nfingerprint = "{at.said["fingerprint"]}"\n'
     )
@@ -136,11 +164,12 @@ def look(at: Receiver) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of a feed, and what it took."""
+    """What became of a feed, and what it took: in all, and of processors each second amid it."""
 
     tree: dict[str, object]
     processor_s: float
     receiver_s: float
+    steady: tuple[float, float]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -155,14 +184,30 @@ def sent(file: Path, seconds: float, at: Receiver) -> Sent:
     before_s = at.processor_s()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = command(HERE[0], "feed", "send", str(file), "--generate", f"{seconds} s", "--json")
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        raise SystemExit(done.stderr)
+    looks = []
+    with (
+        tempfile.TemporaryFile("w+") as told,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+    ):
+        begun_s = time.monotonic()
+        for at_s in (STEADY_AFTER_S, seconds * STEADY_UNTIL):
+            time.sleep(max(begun_s + at_s - time.monotonic(), 0.0))
+            looks.append((time.monotonic(), processor_s(process.pid), at.processor_s()))
+        assert process.stdout is not None
+        said = process.stdout.read()
+        code = process.wait()
+        told.seek(0)
+        errors = told.read()
+    if code not in (0, 1):
+        raise SystemExit(errors)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
-    for line in done.stderr.splitlines():
+    for line in errors.splitlines():
         print(f"  {line}", flush=True)
-    return Sent(json.loads(done.stdout), own_s, at.processor_s() - before_s)
+    first, last = looks
+    amid_s = max(last[0] - first[0], 1e-9)
+    steady = ((last[1] - first[1]) / amid_s, (last[2] - first[2]) / amid_s)
+    return Sent(json.loads(said), own_s, at.processor_s() - before_s, steady)
 
 
 def say(what: str, *facts: str) -> None:
@@ -170,19 +215,48 @@ def say(what: str, *facts: str) -> None:
     print(f"{what}: {'; '.join(facts)}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
-def to_a_file(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
+def to_a_file(
+    folder: Path, at: Receiver, rate: str, seconds: float, message_bytes: int = MESSAGE_BYTES
+) -> None:
     """Print what is lost at a rate, and what it costs."""
-    found = sent(feed_file(folder, at, "tofile", rate, ""), seconds, at)
+    name = f"tofile{message_bytes}"
+    found = sent(feed_file(folder, at, name, rate, "", message_bytes), seconds, at)
+    (at.folder / name).unlink(missing_ok=True)
     counts = found.counts
     made, gib = counts["made"], counts["made_bytes"] / GIB
     lost = made - counts["received"]
     by_path = counts["sent"] - counts["received"]
+    gib_per_s = gib / seconds
+    own, there = (each / gib_per_s for each in found.steady)
     say(
-        f"UDP to a file, {rate}, {seconds:g} s",
+        f"UDP to a file, {rate}, messages of {message_bytes} bytes, {seconds:g} s",
         f"lost {lost} of {made} ({lost / max(made, 1):.2g}), {by_path} of them after it was sent",
-        f"processor s/GiB: sender {found.processor_s / gib:.2f}, receiver "
-        f"{found.receiver_s / gib:.2f}",
+        f"processor s/GiB: sender {own:.2f}, receiver {there:.2f}; with their starts "
+        f"{found.processor_s / gib:.2f}, {found.receiver_s / gib:.2f}",
     )
+
+
+def bare(rate_bytes_per_s: float) -> None:
+    """Print what bare loops take for the same packets, with nothing made, checked or written."""
+    size = HEAD_BYTES + MESSAGE_BYTES
+    for how in ("plain", "together"):
+        words = [str(BARE), "receive", THERE[1], str(size), how]
+        with subprocess.Popen(
+            before_others(THERE[0], *words), stdout=subprocess.PIPE, text=True
+        ) as receiving:
+            assert receiving.stdout is not None
+            assert receiving.stdout.readline() == "ready\n"
+            per_s = str(rate_bytes_per_s / MESSAGE_BYTES)
+            words = [str(BARE), "send", THERE[1], str(size), how, str(BARE_S), per_s]
+            sending = subprocess.run(
+                before_others(HERE[0], *words), check=True, capture_output=True, text=True
+            )
+            ends = [json.loads(sending.stdout), json.loads(receiving.stdout.readline())]
+        costs = [end["processor_s"] / (end["packets"] * MESSAGE_BYTES / GIB) for end in ends]
+        say(
+            f"bare loops, {how}, packets of {size} bytes",
+            f"processor s/GiB: sender {costs[0]:.2f}, receiver {costs[1]:.2f}",
+        )
 
 
 def by_a_drop_set(folder: Path, at: Receiver, rate_bytes_per_s: float) -> None:
@@ -204,9 +278,9 @@ def by_a_drop_set(folder: Path, at: Receiver, rate_bytes_per_s: float) -> None:
     )
 
 
-def steady(folder: Path, at: Receiver, seconds: float) -> None:
+def steady(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
     """Print how far means of 30 s lie from each other."""
-    file = feed_file(folder, at, "steady", "100 Mbit/s", "keep = false")
+    file = feed_file(folder, at, "steady", rate, "keep = false")
     words = command(HERE[0], "feed", "send", str(file), "--generate", f"{seconds} s", "--json")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         time.sleep(5.0)
@@ -218,13 +292,23 @@ def steady(folder: Path, at: Receiver, seconds: float) -> None:
         counts = json.loads(process.stdout.read())["counts"]
     means = [(there - here) / (later - now) for (now, here), (later, there) in pairwise(looks[:-1])]
     say(
-        f"100 Mbit/s to no file, {seconds:g} s",
+        f"{rate} to no file, {seconds:g} s",
         f"{len(means)} means of {MEAN_S:g} s, within 1:"
         f"{min(means) / max(max(means) - min(means), 1e-9):.0f}"
         if means
         else "too short",
         f"lost {counts['made'] - counts['received']} of {counts['made']}",
     )
+
+
+def with_long_packets(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
+    """Do as `to_a_file` over a wire that carries long packets."""
+    for number, (name, _) in enumerate((HERE, THERE)):
+        ip("-n", name, "link", "set", f"end{number}", "mtu", str(LONG_MTU))
+    to_a_file(folder, at, rate, seconds, LONG_MESSAGE_BYTES)
+
+
+PARTS = ("file", "bare", "dropset", "means", "long")
 
 
 def main() -> None:
@@ -234,17 +318,24 @@ def main() -> None:
     parser.add_argument("--rate", default="900 Mbit/s")
     parser.add_argument("--drop-rate", type=float, default=50e6, help="bytes per second")
     parser.add_argument("--means", type=float, default=0.0, help="seconds; 0: not done")
+    parser.add_argument("--means-rate", default="100 Mbit/s")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name, wire():
         folder = Path(name)
         key = [sys.executable, "-m", "datacollect", "keys", "new", str(folder / "instrument.key")]
         public = subprocess.run(key, check=True, capture_output=True, text=True).stdout.strip()
         with receiver(folder, public) as at:
-            to_a_file(folder, at, asked.rate, asked.seconds)
-            (at.folder / "tofile").unlink(missing_ok=True)
-            by_a_drop_set(folder, at, asked.drop_rate)
-            if asked.means:
-                steady(folder, at, asked.means)
+            if "file" in asked.only:
+                to_a_file(folder, at, asked.rate, asked.seconds)
+            if "bare" in asked.only:
+                bare(Number(BYTES_PER_S).read(asked.rate, "--rate"))
+            if "dropset" in asked.only:
+                by_a_drop_set(folder, at, asked.drop_rate)
+            if asked.means and "means" in asked.only:
+                steady(folder, at, asked.means_rate, asked.means)
+            if "long" in asked.only:
+                with_long_packets(folder, at, asked.rate, asked.seconds)
 
 
 if __name__ == "__main__":

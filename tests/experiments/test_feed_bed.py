@@ -66,6 +66,20 @@ def loss(worst_delay_s, lateness_s2, machine_s=0.0):
     }
 
 
+def test_what_windows_say_of_delays_stands_beside_them():
+    """Twice what is needed: a round trip more than the fastest. Then 1.2 times, after more."""
+    needed = 2.04e6 * 0.05
+    losses = [
+        {**loss(delay_s, 0.0), "window_bytes": int(part * needed), "rtt_s": 0.05, "sent_bytes": at}
+        for part, delay_s, at in ((2.0, 0.08, 0), (1.2, 0.11, int(2.04e6 * 8)))
+    ]
+    row = {"part": "losses", "name": "cubic-20-0", "spacing_s": 8, "least_s": 0.03}
+    lines = feed_bed_tables.windows_table([{**row, "losses": losses}]).splitlines()
+    assert lines[2] == "| 2.00 | no | 0.080 | 0.080 |"
+    assert lines[3].startswith("| 1.20 | yes | 0.11")
+    assert feed_bed_tables.windows_table([]) == ""
+
+
 def test_what_was_asked_stands_beside_what_was_found():
     """Lateness 1 directly, 0.1 relayed where the machine was in time; 3 of 4 within the plan."""
     direct = [loss(0.2, 1.0), loss(9.0, 1.0)]

@@ -8,6 +8,7 @@ import pytest
 from datacollect.errors import ProblemError
 from datacollect.measurement.feed_models import (
     CUBIC,
+    CUBIC_FALLING,
     RENO,
     Path,
     after_loss,
@@ -64,6 +65,49 @@ def test_what_was_measured_is_no_more_than_is_said(wire_mbit, relays, transport,
     assert found.keeps_up
     assert delay_s <= found.worst_delay_s
     assert late_s <= found.late_s
+
+
+@pytest.mark.parametrize(
+    ("window_bytes", "law", "delay_s"),
+    [
+        # Measured, a loss each 8 s: windows before losses, as the kernel said, in two runs.
+        (123080, CUBIC_FALLING, 0.152),
+        (124528, CUBIC, 0.098),
+        (128872, CUBIC, 0.093),
+        (124528, CUBIC_FALLING, 0.135),
+        (121632, CUBIC, 0.117),
+        (120184, CUBIC_FALLING, 0.176),
+        (120184, CUBIC_FALLING, 0.181),
+        (127424, CUBIC_FALLING, 0.120),
+    ],
+)
+def test_a_window_before_a_loss_says_how_late_messages_get(window_bytes, law, delay_s):
+    """27 ms under way, and what could not be sent meanwhile; or the round trip of a repair.
+
+    Heads add a fiftieth to the source's rate, and queues 1.5 ms to the round trip of 50 ms.
+    """
+    rate, rtt_s = 1.018 * RATE, 0.0515
+    path = Path(2.35e6, rtt_s)
+    found = after_loss(law, rate, path, window_ratio=window_bytes / (rate * rtt_s))
+    said_s = 0.027 + max(rtt_s, found.deficit_bytes / rate)
+    assert said_s == pytest.approx(delay_s, abs=0.02)
+
+
+def test_windows_that_are_larger_or_were_smaller_are_less_late():
+    path = Path(2.35e6, 0.05)
+    for law in (RENO, CUBIC, CUBIC_FALLING):
+        deficits = [
+            after_loss(law, RATE, path, window_ratio=ratio).deficit_bytes
+            for ratio in (1.0, 1.1, 1.2, 1.3, 1 / law.beta, 3.0)
+        ]
+        assert deficits == sorted(deficits, reverse=True)
+        assert deficits[-2:] == [0, 0]
+    for ratio in (1.0, 1.2):
+        falling, other = (
+            after_loss(law, RATE, path, window_ratio=ratio).deficit_bytes
+            for law in (CUBIC_FALLING, CUBIC)
+        )
+        assert falling > 1.1 * other
 
 
 def test_losses_decide_between_timely_late_and_behind():

@@ -133,10 +133,11 @@ class FeedRun:
             if self._is_stopped:
                 raise KeyboardInterrupt
 
-    def _blocks(self, skip_bytes: int) -> Iterator[bytes]:
+    def _blocks(self, skip_bytes: int) -> Iterator[bytes] | Iterator[memoryview]:
         rate = self.feed.rate_bytes_per_s
         if self._generate_s is not None:
-            return generated_blocks(rate, self._generate_s, skip_bytes)
+            size = self.feed.message_bytes
+            return generated_blocks(rate, self._generate_s, skip_bytes, size)
         return read_blocks(self._fd, rate, skip_bytes)
 
     # What is said of it ----------------------------------------------------------------------

@@ -116,31 +116,38 @@ class Folder:
         except FileExistsError:
             # Unless it has got it already, and was stopped before it had lost the other one.
             if not (old.exists() and new.exists() and old.samefile(new)):
-                self._rename_over_note(old, new)
+                self._rename_over_claim(old, new)
                 return
         except OSError as error:
             if error.errno not in NO_LINKS:
                 raise
-            self._rename_over_note(old, new)
+            self._rename_over_claim(old, new)
             return
         old.unlink()
         synchronise(self._path)
 
-    def _rename_over_note(self, old: Path, new: Path) -> None:
+    def _rename_over_claim(self, old: Path, new: Path) -> None:
         """Give a file a name where its file system knows no second ones, as FAT does.
 
-        First a note has the name, so that nothing else gets it; who is stopped then finds the note.
+        First an empty file has the name, so that nothing else gets it. Before that, another one
+        beside says so: whoever is stopped in between knows the empty one for his own.
         """
-        note = f"{old.name} is about to have this name\n".encode()
+        beside = self._path / f".{old.name}.naming"
+        has_begun = beside.exists()
+        if not has_begun and os.path.lexists(new):
+            raise FileExistsError(errno.EEXIST, "something has its name", new.name)
+        flags = os.O_WRONLY | os.O_CREAT | FLAGS
+        if not has_begun:
+            os.close(os.open(beside, flags, 0o644))
+            synchronise(self._path)
         try:
-            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o644)
+            os.close(os.open(new, flags | os.O_EXCL, 0o644))
         except FileExistsError:
-            if self.read(new.name) != note:
+            if not has_begun or self.size(new.name):
+                beside.unlink()
                 raise
-        else:
-            with os.fdopen(fd, "wb") as file:
-                file.write(note)
         old.replace(new)
+        beside.unlink()
         synchronise(self._path)
 
     def close(self) -> None:

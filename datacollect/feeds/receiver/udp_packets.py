@@ -34,7 +34,7 @@ LOOKED_AFTER_S = 0.1
 # Of one round: whoever sends empty packets without end stops nobody else.
 MOST_CALLS = 1024
 # How long more gathers in the kernel after something was read, where it has room for that.
-REST_S, LEAST_REST_BYTES = 0.002, 2 * 2**20
+REST_S, LEAST_REST_BYTES = 0.004, 8 * 2**20
 SHORT_REST_S = 0.001
 
 

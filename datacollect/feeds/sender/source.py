@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READ_BYTES = 64 * 1024
+# What is made up at once: whoever takes it and whoever sends it wait for each other less often.
+MADE_BYTES = 256 * 1024
+SECTION = 2**15
 # How long what is made up, or read from a file, may be late or come together.
 STEP_S = 0.01
 # So often whoever reads a source that says nothing goes on.
@@ -87,35 +90,61 @@ def _what_comes(fd: int) -> Iterator[bytes]:
 
 
 def generated_blocks(
-    rate_bytes_per_s: float, seconds: float, skip_bytes: int = 0
-) -> Iterator[bytes]:
+    rate_bytes_per_s: float, seconds: float, skip_bytes: int = 0, message_bytes: int = 1
+) -> Iterator[memoryview]:
     r"""Yield bytes at a rate, for so long: each eight of them are their place, divided by eight.
+
+    They are whole messages, but for the last; and are there until the next ones are asked for.
 
     Examples
     --------
-    >>> b"".join(generated_blocks(1000, 0.016))
+    >>> b"".join(map(bytes, generated_blocks(1000, 0.016)))
     b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01'
     """
     at, stop = skip_bytes, skip_bytes + round(rate_bytes_per_s * seconds)
+    most = max(MADE_BYTES // message_bytes, 1) * message_bytes
+    counted, in_time = _Counted(most), skip_bytes
     for n_bytes in _in_time(rate_bytes_per_s):
-        due = min(at + n_bytes, stop)
+        in_time += n_bytes
+        due = stop if in_time >= stop else in_time - in_time % message_bytes
         while at < due:
-            # Memory for longer ones would be new each time, which costs more than to fill it.
-            end = min(at + READ_BYTES, due)
-            yield counted_bytes(at, end)
+            end = min(at + most, due)
+            yield counted.between(at, end)
             at = end
         if at == stop:
             return
 
 
+class _Counted:
+    """Makes bytes up, each time in the same memory: new memory costs more than to fill it."""
+
+    def __init__(self, most_bytes: int) -> None:
+        import numpy as np
+
+        self._or = np.bitwise_or
+        # Numbers of one section of eight bytes each, the highest byte first; others have the same
+        # lowest bytes.
+        self._section = np.arange(SECTION, dtype=">u8").view(np.uint64)
+        self._numbers = np.empty(most_bytes // 8 + 2, np.uint64)
+        self._bytes = self._numbers.data.cast("B")
+
+    def between(self, first: int, stop: int) -> memoryview:
+        """Return what is made up between two places."""
+        begin, end = first // 8, (stop + 7) // 8
+        at = begin
+        while at < end:
+            place = at % SECTION
+            n = min(SECTION - place, end - at)
+            highest = int.from_bytes((at - place).to_bytes(8, "big"), sys.byteorder)
+            made = self._numbers[at - begin : at - begin + n]
+            self._or(self._section[place : place + n], self._section.dtype.type(highest), out=made)
+            at += n
+        return self._bytes[first % 8 : first % 8 + stop - first]
+
+
 def counted_bytes(first: int, stop: int) -> bytes:
     """Return what is made up between two places."""
-    import numpy as np
-
-    numbers = np.arange(first // 8, (stop + 7) // 8, dtype=np.uint64)
-    if sys.byteorder == "little":
-        numbers.byteswap(inplace=True)
-    return bytes(numbers.data.cast("B")[first % 8 : first % 8 + stop - first])
+    return bytes(_Counted(stop - first).between(first, stop))
 
 
 def _in_time(rate_bytes_per_s: float) -> Iterator[int]:

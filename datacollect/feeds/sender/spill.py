@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -25,7 +25,7 @@ from datacollect.files.durability import name_durably
 from datacollect.files.held_folder import Database, Held, is_damage, not_written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 FILE, IDENTITY = "feed.db", "feed.json"
@@ -122,7 +122,7 @@ class Spill:
             begun.stream = stream or begun.stream
             _write_identity(self._folder, name, begun.stream)
             new = (begun.stream, self._message_bytes, 0, 0, b"", 0, 0, 0, 0, begun.restarts)
-            with self._db.transaction():
+            with self._changing():
                 self._db.rows(
                     "INSERT INTO feed VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*new, boot_id(), begun.unplaced),
@@ -147,7 +147,7 @@ class Spill:
             for number, content, crc in self._db.each("SELECT number, content, crc FROM message")
             if crc32(content) != crc
         ]
-        with self._db.transaction():
+        with self._changing():
             for number in bad:
                 self._db.rows("DELETE FROM message WHERE number = ?", (number,))
             ((made, made_bytes, written),) = self._db.rows(
@@ -186,7 +186,7 @@ class Spill:
         )
         if (not begun.is_new or place is not None) and not begun.is_ended:
             begun.restarts += 1
-            with self._db.transaction():
+            with self._changing():
                 self._db.rows("UPDATE feed SET restarts = ?", (begun.restarts,))
         return begun
 
@@ -217,7 +217,7 @@ class Spill:
         first = self.begun.unplaced
         assert first is not None
         n = max(number - first, 0)
-        with self._db.transaction():
+        with self._changing():
             if n:
                 # Of a run that goes across it, the receiver has all before it.
                 self._db.rows(
@@ -245,7 +245,7 @@ class Spill:
         if self._failure is not None:
             raise not_written(self._folder, self._failure)
         rows = ((*each, crc32(each.content)) for each in messages)
-        with self._db.transaction():
+        with self._changing():
             self._db.many("INSERT INTO message VALUES (?, ?, ?, ?)", rows)
             self._change(
                 "made = made + ?, made_bytes = made_bytes + ?, tail = ?, is_ended = ?",
@@ -255,7 +255,7 @@ class Spill:
 
     def drop(self, run: Run, tail: bytes, *, ends: bool) -> None:
         """Note that messages are missing that come next, and what was made behind them."""
-        with self._db.transaction():
+        with self._changing():
             self._note_missing(run)
             self._change(
                 "made = made + ?, made_bytes = made_bytes + ?, tail = ?, is_ended = ?",
@@ -264,7 +264,7 @@ class Spill:
 
     def drop_kept(self, run: Run) -> None:
         """Let go of messages that are kept: they are missing."""
-        with self._db.transaction():
+        with self._changing():
             self._db.rows(
                 "DELETE FROM message WHERE number >= ? AND number < ?", (run.first, run.stop)
             )
@@ -277,12 +277,12 @@ class Spill:
 
     def take_back(self, n: int, n_bytes: int) -> None:
         """Note that messages are not lost that were dropped: the receiver has them."""
-        with self._db.transaction():
+        with self._changing():
             self._change("lost = lost - ?, lost_bytes = lost_bytes - ?", (n, n_bytes))
 
     def end(self) -> None:
         """Note that the source has ended."""
-        with self._db.transaction():
+        with self._changing():
             self._change("is_ended = 1, tail = x''", ())
 
     def read(self, first: int, stop: int, most_bytes: int) -> list[Message]:
@@ -297,7 +297,7 @@ class Spill:
 
     def release(self, number: int) -> None:
         """Let go of all before a message."""
-        with self._db.transaction():
+        with self._changing():
             kept_bytes = self._sum_bytes("number < ?", (number,))
             self._db.rows("DELETE FROM message WHERE number < ?", (number,))
             self._db.rows("DELETE FROM missing WHERE first + n <= ?", (number,))
@@ -316,9 +316,15 @@ class Spill:
                     (self._folder / name).unlink(missing_ok=True)
         self._held.close()
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """All or nothing; it is synced from the commit on: a sync before that would miss it."""
+        with self._db.transaction():
+            yield
+        self._has_news = True
+
     def _change(self, what: str, values: Sequence[Any]) -> None:
         self._db.rows(f"UPDATE feed SET {what}", values)
-        self._has_news = True
 
 
 def _sync(path: Path) -> None:

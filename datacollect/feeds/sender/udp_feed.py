@@ -198,11 +198,11 @@ class UdpFeed:
         if self._is_closed:
             raise self._stopped("it has ended here; begin another one")
         with self._lock:
-            data = self._tail + bytes(block)
+            data = self._behind_tail(block)
             stop = len(data) // size * size
-            self._tail = data[stop:]
+            self._tail = bytes(data[stop:])
             made_ns = self._clock.now_ns()
-            self._core.make(memoryview(data)[:stop], now_s, made_ns)
+            self._core.make(data[:stop], now_s, made_ns)
             behind_s, ended = self._core.behind_s(now_s), self._core.ended
         if self._is_idle:
             self._made.set()
@@ -212,6 +212,13 @@ class UdpFeed:
         if said is not None:
             self._tell(said)
         return behind_s
+
+    def _behind_tail(self, block: bytes | bytearray | memoryview) -> memoryview:
+        """Return what was no whole message before, and a block; copied where that has to be."""
+        data = memoryview(block)
+        if self._tail or not data.c_contiguous:
+            data = memoryview(self._tail + bytes(block))
+        return data.cast("B")
 
     def is_placed(self, within_s: float) -> bool:
         """Whether it is known where the source begins: always.

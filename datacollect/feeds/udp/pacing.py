@@ -1,12 +1,13 @@
 """Pacing of packets: as they are made, in quanta, and what is late at little more than that.
 
-A quantum is sent by one call. Longer ones are bursts that queues on the way lose parts of. A sender
+A quantum is sent by one call, and is no longer a burst than TCP's own, of 64 kB. Shorter ones cost
+the processor more than their packets do; of longer ones, queues on the way lose parts. A sender
 that was kept from its processor would catch up by the clock with thousands of packets at once.
 """
 
 from __future__ import annotations
 
-QUANTUM_S, MOST_IN_QUANTUM = 0.0005, 16
+QUANTUM_S, MOST_IN_QUANTUM = 0.0005, 40
 CATCH_UP = 1.25
 # What may be caught up at once after a pause, as seconds of it: how late threads wake.
 MOST_AT_ONCE_S = 0.002

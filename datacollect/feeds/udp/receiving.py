@@ -171,8 +171,10 @@ class Receiving:
         if not len(heads):
             return []
         messages, packets = (heads[name].astype(np.uint64) for name in ("message", "packet"))
-        is_ours = (heads["nonce"] == self._nonce).all(axis=1)
-        begins = (messages[1:] - messages[:-1] != 1) | (packets[1:] - packets[:-1] != 1)
+        nonces, nonce = heads["nonce"], self._nonce
+        is_ours = (nonces[:, 0] == nonce[0]) & (nonces[:, 1] == nonce[1])
+        begins = messages[1:] - messages[:-1] != 1
+        begins |= packets[1:] - packets[:-1] != 1
         begins |= is_ours[1:] != is_ours[:-1]
         if is_short and len(begins):
             begins[-1] = True

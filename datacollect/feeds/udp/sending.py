@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The guard's windows are long against this.
 LOOK_EACH_S = 0.02
 # Of packets in a row, and how many such are kept to be used again.
-CHUNK_BYTES, MOST_SPARE = 128 * 1024, 16
+CHUNK_BYTES, MOST_SPARE = 256 * 1024, 8
 
 
 class _Chunk:
@@ -334,10 +334,11 @@ class Sending:
 
         They are as they were until this is called again.
         """
-        for chunk in self._leaving[: MOST_SPARE - len(self._spare)]:
-            chunk.clear()
-            self._spare.append(chunk)
-        self._leaving.clear()
+        if self._leaving:
+            for chunk in self._leaving[: MOST_SPARE - len(self._spare)]:
+                chunk.clear()
+                self._spare.append(chunk)
+            self._leaving.clear()
         if self.look(now_s) is Phase.DROPPING or self.ended is not None:
             self.not_sent.by_guard += self._clear()
         left = self._pacing.take(now_s, self._n_waiting)

@@ -9,13 +9,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # linux/udp.h, linux/asm-generic/socket.h; Python's socket module does not name them.
 UDP_SEGMENT, UDP_GRO = 103, 104
 SO_RXQ_OVFL, SO_RCVBUFFORCE = 40, 33
-# What is received together at most, and what the kernel is asked to keep meanwhile.
+# What is received together at most, and sent, heads included that go before all of it.
 TOGETHER_BYTES = 65_536
+MOST_SENT_BYTES = TOGETHER_BYTES - 100
+# What the kernel is asked to keep meanwhile.
 RECEIVE_BYTES, SEND_BYTES = 16 * 2**20, 4 * 2**20
 _INT = struct.Struct("I")
 # Before other programs, but after what the kernel itself runs so.
@@ -57,6 +59,7 @@ class PacketSender:
 
     def __init__(self, connected: socket.socket, packet_bytes: int) -> None:
         self._socket, self._packet_bytes = connected, packet_bytes
+        self._most_bytes = max(MOST_SENT_BYTES // packet_bytes, 1) * packet_bytes
         with suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         try:
@@ -80,7 +83,8 @@ class PacketSender:
         """
         if self.is_segmented:
             try:
-                self._socket.sendmsg(packets)
+                for some in self._by_calls(packets):
+                    self._socket.sendmsg(some)
             except ConnectionRefusedError:
                 raise
             except OSError:
@@ -88,9 +92,15 @@ class PacketSender:
                 self._stop_segmenting()
             else:
                 return 0
-        size = self._packet_bytes
-        each = (row[at : at + size] for row in packets for at in range(0, len(row), size))
-        return sum(not self._sent(packet) for packet in each)
+        return sum(not self._sent(packet) for packet in _cut(packets, self._packet_bytes))
+
+    def _by_calls(
+        self, packets: Sequence[memoryview | bytes]
+    ) -> Iterable[Sequence[memoryview | bytes]]:
+        """Return what one call of the system takes, again and again; nearly always all by one."""
+        if sum(map(len, packets)) <= self._most_bytes:
+            return (packets,)
+        return ((part,) for part in _cut(packets, self._most_bytes))
 
     def _stop_segmenting(self) -> None:
         self.is_segmented = False
@@ -105,6 +115,11 @@ class PacketSender:
         except OSError:
             return False
         return True
+
+
+def _cut(rows: Sequence[memoryview | bytes], size: int) -> Iterator[memoryview | bytes]:
+    """Yield parts of rows, of a size or what is left of a row."""
+    return (row[at : at + size] for row in rows for at in range(0, len(row), size))
 
 
 def prepare_receiver(bound: socket.socket) -> int:

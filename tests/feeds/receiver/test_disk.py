@@ -41,10 +41,11 @@ def test_what_has_the_name_stays(tmp_path, without_links):
     assert (tmp_path / "a.part").read_bytes() == b"all of it"
 
 
-def test_who_was_stopped_in_between_goes_on(tmp_path, without_links, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
+def stopped(*_):
+    raise KeyboardInterrupt
 
+
+def test_who_was_stopped_in_between_goes_on(tmp_path, without_links, monkeypatch):
     with closing(written(tmp_path)) as folder:
         with monkeypatch.context() as patch:
             patch.setattr("pathlib.Path.replace", stopped)
@@ -53,6 +54,49 @@ def test_who_was_stopped_in_between_goes_on(tmp_path, without_links, monkeypatch
         assert (tmp_path / "a").exists()
         folder.rename("a.part", "a")
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a", b"all of it")]
+
+
+def test_a_loss_of_power_in_between_may_leave_an_empty_file(tmp_path, without_links, monkeypatch):
+    """FAT keeps no order: a name may be there, and what was written under it not."""
+    with closing(written(tmp_path)) as folder:
+        with monkeypatch.context() as patch:
+            patch.setattr("pathlib.Path.replace", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                folder.rename("a.part", "a")
+        os.truncate(tmp_path / "a", 0)
+        folder.rename("a.part", "a")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a", b"all of it")]
+
+
+def test_a_full_disk_in_between_is_no_end(tmp_path, without_links, monkeypatch):
+    opened, n_left = os.open, [1]
+
+    def full(path, flags, *more, **named):
+        if flags & os.O_EXCL and n_left:
+            n_left.pop()
+            os.close(opened(path, flags, *more, **named))
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", full)
+    with closing(written(tmp_path)) as folder:
+        with pytest.raises(OSError, match="No space"):
+            folder.rename("a.part", "a")
+        folder.rename("a.part", "a")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a", b"all of it")]
+
+
+def test_what_somebody_wrote_in_between_stays(tmp_path, without_links, monkeypatch):
+    with closing(written(tmp_path)) as folder:
+        with monkeypatch.context() as patch:
+            patch.setattr("pathlib.Path.replace", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                folder.rename("a.part", "a")
+        (tmp_path / "a").write_bytes(b"theirs")
+        for _ in range(2):
+            with pytest.raises(FileExistsError):
+                folder.rename("a.part", "a")
+    assert (tmp_path / "a").read_bytes() == b"theirs"
 
 
 def test_a_link_that_fails_for_another_reason_is_an_error(tmp_path, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+
 import pytest
 
 from datacollect.errors import ProblemError, StoreError
@@ -9,6 +12,7 @@ from datacollect.feeds.sender.core import SenderCore
 from datacollect.feeds.sender.missing import Run
 from datacollect.feeds.sender.spill import Spill
 from datacollect.feeds.sender.store import Memory, Message
+from datacollect.files.held_folder import Database
 
 
 def reopened(folder, spill):
@@ -53,6 +57,31 @@ def test_both_stores_answer_alike(tmp_path):
             blocks.append(b"".join(core.frames(50)))
         found.append((blocks, core.counts, store.kept_bytes))
     assert found[0] == found[1]
+
+
+def test_what_is_committed_after_a_sync_is_synced(tmp_path, monkeypatch):
+    """The thread that syncs comes between a change and its commit: that change is synced later."""
+    synced, transaction = threading.Event(), Database.transaction
+
+    def sync(path):
+        if path.parent == tmp_path:  # and not the folder of a test before this one
+            synced.set()
+
+    monkeypatch.setattr("datacollect.feeds.sender.spill._sync", sync)
+    monkeypatch.setattr("datacollect.feeds.sender.spill.SYNC_S", 0.01)
+    spill = Spill(tmp_path, "scan7", 4)
+
+    @contextmanager
+    def slow(self):
+        with transaction(self):
+            yield
+            synced.wait(0.1)
+        synced.clear()
+
+    monkeypatch.setattr(Database, "transaction", slow)
+    spill.add([Message(0, 0, bytes(4))], b"", ends=False)
+    assert synced.wait(10)
+    spill.close(is_done=True)
 
 
 def test_a_folder_is_one_feeds(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from datacollect.feeds.udp.pacing import MOST_IN_QUANTUM, Pacing
 
 
-@pytest.mark.parametrize(("per_s", "quantum"), [(10, 1), (1_400, 1), (10_000, 5), (78_000, 16)])
-def test_a_quantum_is_half_a_millisecond_or_sixteen_packets(per_s: float, quantum: int) -> None:
+@pytest.mark.parametrize(("per_s", "quantum"), [(10, 1), (1_400, 1), (10_000, 5), (90_000, 40)])
+def test_a_quantum_is_half_a_millisecond_or_forty_packets(per_s: float, quantum: int) -> None:
     assert Pacing(per_s).quantum == quantum <= MOST_IN_QUANTUM
     assert Pacing(per_s).take(0.0, 10**6) == quantum
 

@@ -51,6 +51,20 @@ def test_packets_arrive_as_they_were_whether_the_kernel_cuts_them_or_not(refuses
             assert received(there, 16) == list(range(16))
 
 
+def test_more_than_one_call_takes_goes_by_several() -> None:
+    """Sixteen long frames are twice what one datagram can have."""
+    size = 8952
+    with bound_udp(("127.0.0.1", 0), "feed", lambda _: None) as there:
+        prepare_receiver(there)
+        with connected_udp(there.getsockname(), "D") as here:
+            sender = PacketSender(here, size)
+            sent = [HEAD.pack(NONCE, i, i, 7).ljust(size, b"x") for i in range(16)]
+            for rows in ([b"".join(sent[:9]), *sent[9:]], [b"".join(sent)]):
+                assert sender.send(rows) == 0
+                assert received(there, 16) == list(range(16))
+            assert sender.is_segmented
+
+
 def test_a_port_that_is_closed_is_said() -> None:
     with bound_udp(("127.0.0.1", 0), "feed", lambda _: None) as there:
         place = there.getsockname()
