@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row", "Cost", "Rate", "PullUse")
 
 # Parts of the time that there is; what is left, the starts of programs take.
-MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART, PULL_PART = 0.08, 0.03, 0.36, 0.12, 0.12
+MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART, PULL_PART = 0.08, 0.03, 0.34, 0.12, 0.3
 LEAST_S = 10.0
 # What no idle machine is needed for tells how busy it was, too.
 PULL = "pull"
