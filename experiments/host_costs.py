@@ -6,7 +6,7 @@
 Datagrams, TCP and TLS are calibrated with two sizes and predicted for others, which another run or
 other repeats have measured. Pulls over loopback to disk are predicted by a profile of the same
 machine, by 1, 2, 4 and 16 connections: the agent that sends and the pull share its processors, and
-what they take and use of them was calibrated by pulls into memory. Everything but datagrams needs
+what they take and use of them was calibrated by smaller pulls. Everything but datagrams needs
 an idle machine: others' time is counted, too.
 """
 
@@ -41,7 +41,7 @@ SIZES = {
     TLS: (2**16, 2**18, 2**19, 2**20, 2**22, 2**24),
 }
 GIB_PULLED = 2
-# Those that are calibrated, into memory; the usual number is 16.
+# Those that are calibrated; the usual number is 16.
 PULLED_BY = (1, 2, 4, None)
 # Pulls by each number, in turn; the one in the middle counts.
 ROUNDS = 3
@@ -144,7 +144,7 @@ def connection_rows(folder: Path, seconds: float) -> list[Row]:
 def predicted_on_one_machine(profile: HostProfile, connections: int | None = None) -> float:
     """Return the rate of a pull whose agent is on the same machine: both share its processors.
 
-    What both take of them, and for which part of the time, pulls into memory by so many connections
+    What both take of them, and for which part of the time, smaller pulls by so many connections
     have told; to write takes what it took alone. Older profiles have what each end took apart.
     """
     parts = profile.parts
@@ -238,14 +238,16 @@ def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
 
 
 def pull_rows(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> list[Row]:
-    """Pull to disk beside predictions: pulls into memory by as many connections were calibrated."""
+    """Pull to disk beside predictions: smaller pulls by as many connections were calibrated."""
     found = pulled(folder, profile, PULLED_BY * rounds)
     uses = ", ".join(
         f"{use.share:.0%} ({use.low_share:.0%} to {use.high_share:.0%}), "
         f"{use.s_per_gib or math.nan:.2f} s per GiB by {use.connections}"
         for use in profile.parts.pulls
     )
-    rows = [Row("processors used by a pull into memory", uses or "-", "-", profile.parts.load)]
+    rows = [
+        Row("processors used by a pull of the calibration", uses or "-", "-", profile.parts.load)
+    ]
     middles = []
     for connections in PULLED_BY:
         tried = [each for each in found if each.connections == connections]

@@ -1,8 +1,9 @@
 """Pulls over loopback, by few and by many connections: how much of the processors' time they use.
 
 What a pull waits for, between its threads and its agent's, is no processor's time: costs do not
-show it. Agent and pull are programs of their own, as always; file and folder lie in memory where
-there is room, so that nobody waits for the disk, which has a limit of its own.
+show it. Agent and pull are programs of their own, as always. File and folder lie on a disk that is
+so fast that nobody waits for it, else in memory: a slow disk has a limit of its own, and memory
+that a virtual machine has given back to its host comes slowly.
 """
 
 from __future__ import annotations
@@ -48,23 +49,28 @@ IN_MEMORY = Path("/dev/shm")
 PATIENCE_S = 60.0
 
 
-def measure_pulls(seconds: float, in_memory: Path = IN_MEMORY) -> list[PullUse]:
+def measure_pulls(
+    seconds: float, fast_disk: Path | None = None, in_memory: Path = IN_MEMORY
+) -> list[PullUse]:
     """Return how much of the processors' time pulls use.
 
     Parameters
     ----------
     seconds : float
         For all of it.
+    fast_disk : Path, optional
+        A folder on a disk for which no pull waits.
     in_memory : Path
-        A file system in memory; where it has no room, pulls write to the disk.
+        A file system in memory; where neither has room, pulls write where temporary files lie.
 
     Raises
     ------
     TransferError
         A pull fails, or does not end.
     """
-    place = in_memory if _has_room(in_memory) else None
-    with tempfile.TemporaryDirectory(prefix="calibrate-", dir=place) as name, held_pipe() as pipe:
+    places = [place for place in (fast_disk, in_memory) if place is not None and _has_room(place)]
+    place = places[0] if places else None
+    with tempfile.TemporaryDirectory(prefix=".calibrate-", dir=place) as name, held_pipe() as pipe:
         command = [sys.executable, "-m", __name__, str(pipe), name, str(seconds)]
         try:
             done = subprocess.run(
@@ -101,32 +107,22 @@ def uses_of(
     write_s_per_gib : float
         What it takes of processors to write where they wrote.
     """
-    of_number = defaultdict(list)
-    for row in rows:
-        of_number[int(row["connections"])].append(row)
-    return [PullUse(n, *_use(of_number[n], processors, write_s_per_gib)) for n in sorted(of_number)]
-
-
-def _use(
-    rows: Sequence[Mapping[str, float]], processors: float, write_s_per_gib: float
-) -> tuple[float, ...]:
-    """Return the share that pulls use, and what each 2**30 bytes take, with their intervals."""
     fewest, most = (of(row["n_bytes"] for row in rows) for of in (min, max))
     small = [row for row in rows if row["n_bytes"] == fewest < most]
-    large = [row for row in rows if row["n_bytes"] == most]
     n_bytes = most - (fewest if small else 0)
-    shares, seconds = [], []
-    for row in large:
-        took_s, busy_s = (
-            row[key] - (median(each[key] for each in small) if small else 0.0)
-            for key in ("took_s", "busy_s")
-        )
-        took_s, busy_s = max(took_s, TICK_S), max(busy_s, TICK_S)
-        # Where ticks are counted all may be busy for longer than there was time.
-        shares.append(min(busy_s / (took_s * processors), 1.0))
-        # No work is for nothing, whatever else was busy while it was looked what writing takes.
-        seconds.append(busy_s / n_bytes * GIB - min(write_s_per_gib, busy_s / n_bytes * GIB / 2))
-    return (*interval_of(shares), *interval_of(seconds))
+    first_s = {
+        key: median(row[key] for row in small) if small else 0.0 for key in ("took_s", "busy_s")
+    }
+    shares, seconds = defaultdict(list), defaultdict(list)
+    for row in rows:
+        if row["n_bytes"] == most:
+            took_s, busy_s = (max(row[key] - first_s[key], TICK_S) for key in first_s)
+            n, of_gib_s = int(row["connections"]), busy_s / n_bytes * GIB
+            # Where ticks are counted all may be busy for longer than there was time.
+            shares[n].append(min(busy_s / (took_s * processors), 1.0))
+            # No work is for nothing, whoever else was busy while writing was measured.
+            seconds[n].append(max(of_gib_s - write_s_per_gib, of_gib_s / 2))
+    return [PullUse(n, *interval_of(shares[n]), *interval_of(seconds[n])) for n in sorted(shares)]
 
 
 def _has_room(place: Path) -> bool:
