@@ -46,7 +46,7 @@ FILE_BYTES, LEAST_FILES, MOST_FILES = 64 * 2**20, 2, 8
 TRIED_FILES = (1, 4)
 NEEDED_BYTES = (MOST_FILES + 2) * FILE_BYTES
 IN_MEMORY = Path("/dev/shm")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 def measure_pulls(
@@ -135,7 +135,7 @@ def _has_room(place: Path) -> bool:
 
 
 def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
-    """Pull again and again, by each number of connections a little and much; return a row each."""
+    """Pull again and again, by each number of connections, and a little; return a row each."""
     from datacollect.net.keys import new_private_key, write_private_key
 
     key = new_private_key()
@@ -153,29 +153,29 @@ def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
         _pulled(folder, facts, CONNECTIONS[0], 1)  # loads what pulls need, once
         tried = [_pulled(folder, facts, CONNECTIONS[0], n)["took_s"] for n in TRIED_FILES]
         left_s = seconds - (time.monotonic() - begun_s)
-        n_files = files_that_fit(left_s / (len(CONNECTIONS) * REPEATS), tried)
+        n_files = files_that_fit(left_s / REPEATS, tried)
         return [
             _pulled(folder, facts, connections, n)
             for _ in range(REPEATS)
-            for connections in CONNECTIONS
-            for n in (1, n_files)
+            for connections, n in ((CONNECTIONS[0], 1), *((each, n_files) for each in CONNECTIONS))
         ]
 
 
 def files_that_fit(seconds: float, tried_s: Sequence[float]) -> int:
-    """Return how many files to pull, two at least: one and so many are to take so long together.
+    """Return how many files to pull by each number of connections, two at least.
 
     Parameters
     ----------
     seconds : float
+        For all of these pulls, and for one of a single file.
     tried_s : sequence of float
         What pulls of `TRIED_FILES` took.
     """
     one_s, more_s = tried_s
     few, many = TRIED_FILES
     each_s = max((more_s - one_s) / (many - few), TICK_S)
-    n_files = 1 + int(max(seconds - 2 * one_s, 0.0) / each_s)
-    return min(max(n_files, LEAST_FILES), MOST_FILES)
+    left_s = (seconds - one_s) / len(CONNECTIONS) - one_s
+    return min(max(1 + int(left_s / each_s), LEAST_FILES), MOST_FILES)
 
 
 def _pulled(
