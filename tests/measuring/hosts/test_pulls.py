@@ -54,10 +54,10 @@ def test_no_pull_takes_no_time_whatever_else_was_busy_then():
         # A start of 0.1 s and 0.2 s a file. One takes 0.3 s, six 1.3 s, four times 5.2 s: there
         # are not four times 0.2 s more.
         (6.2, (0.3, 0.9), 6),
-        (100, (0.3, 0.9), 8),
+        (100, (0.3, 0.9), 16),
         (0.1, (0.3, 0.9), 2),
         # More files took no longer, by chance.
-        (2, (0.3, 0.2), 8),
+        (3, (0.3, 0.2), 16),
     ],
 )
 def test_as_many_files_are_pulled_as_there_is_time_for(seconds, tried_s, n_files):
