@@ -6,8 +6,8 @@
 Datagrams, TCP and TLS are calibrated with two sizes and predicted for others, which another run or
 other repeats have measured. Pulls over loopback to disk are predicted by a profile of the same
 machine, by 1, 2, 4 and 16 connections: the agent that sends and the pull share its processors, and
-the share of time that they use was calibrated by 1 and 16, into memory. Everything but datagrams
-needs an idle machine: others' time is counted, too.
+what they take and use of them was calibrated by smaller pulls. Everything but datagrams needs
+an idle machine: others' time is counted, too.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ SIZES = {
     TLS: (2**16, 2**18, 2**19, 2**20, 2**22, 2**24),
 }
 GIB_PULLED = 2
-# The first and the usual number (16) are calibrated, into memory.
+# Those that are calibrated; the usual number is 16.
 PULLED_BY = (1, 2, 4, None)
+# Pulls by each number, in turn; the one in the middle counts.
+ROUNDS = 3
 
 
 class Row(NamedTuple):
@@ -142,20 +144,29 @@ def connection_rows(folder: Path, seconds: float) -> list[Row]:
 def predicted_on_one_machine(profile: HostProfile, connections: int | None = None) -> float:
     """Return the rate of a pull whose agent is on the same machine: both share its processors.
 
-    To send, to receive and to write take as much of them as the profile says of each apart, where
-    they do not wait; a pull into memory by as few and as many connections as there can be has told
-    for which part of the time that is. Its rate is not used.
+    What both take of them, and for which part of the time, smaller pulls by so many connections
+    have told; to write takes what it took alone. Older profiles have what each end took apart.
     """
     parts = profile.parts
-    costs = [parts.cost(TLS, RECEIVES), parts.cost(TLS, SENDS), parts.cost(DISK, RECEIVES)]
-    if costs[0] is not None and costs[0].end == BOTH:
-        del costs[1]
+    write, share, disk = (
+        parts.cost(DISK, RECEIVES),
+        parts.share_used(connections),
+        parts.rate(DISK),
+    )
+    assert write is not None, profile.refused
+    s_per_gib = parts.pull_s_per_gib(connections)
+    both_s = both_ends_s_per_byte(profile) if s_per_gib is None else s_per_gib / GIB
+    used = parts.processors * (1.0 if share is None else share)
+    rate = used / (both_s + write.s_per_byte())
+    return min(rate, math.inf if disk is None else disk.bytes_per_s)
+
+
+def both_ends_s_per_byte(profile: HostProfile) -> float:
+    """Return what it takes to send and to receive a byte, each end apart where they could be."""
+    costs = [profile.parts.cost(TLS, end) for end in (RECEIVES, SENDS)]
     found = [cost for cost in costs if cost is not None]
     assert len(found) == len(costs), profile.refused
-    share, disk = parts.share_used(connections), parts.rate(DISK)
-    used = parts.processors * (1.0 if share is None else share)
-    rate = used / sum(cost.s_per_byte() for cost in found)
-    return min(rate, math.inf if disk is None else disk.bytes_per_s)
+    return sum(cost.s_per_byte() for cost in (found[:1] if found[0].end == BOTH else found))
 
 
 def pulled(
@@ -226,22 +237,37 @@ def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
     return profile, row
 
 
-def pull_rows(folder: Path, profile: HostProfile) -> list[Row]:
-    """Pull to disk beside predictions: a share of time for two of them was calibrated."""
-    found = pulled(folder, profile, PULLED_BY)
+def pull_rows(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> list[Row]:
+    """Pull to disk beside predictions: smaller pulls by as many connections were calibrated."""
+    found = pulled(folder, profile, PULLED_BY * rounds)
     uses = ", ".join(
-        f"{use.share:.0%} ({use.low_share:.0%} to {use.high_share:.0%}) by {use.connections}"
+        f"{use.share:.0%} ({use.low_share:.0%} to {use.high_share:.0%}), "
+        f"{use.s_per_gib or math.nan:.2f} s per GiB by {use.connections}"
         for use in profile.parts.pulls
     )
-    rows = [Row("processors used by a pull into memory", uses or "-", "-", profile.parts.load)]
-    for each in found:
+    rows = [
+        Row("processors used by a pull of the calibration", uses or "-", "-", profile.parts.load)
+    ]
+    middles = []
+    for connections in PULLED_BY:
+        tried = [each for each in found if each.connections == connections]
+        rates = [pull.bytes_per_s for pull in tried]
+        each = Pulled(
+            tried[0].predicted_bytes_per_s,
+            median(rates),
+            max(pull.load for pull in tried),
+            connections,
+        )
+        middles.append(each)
         came = f"{8e-9 * each.predicted_bytes_per_s:.2f} Gbit/s predicted, "
-        came += f"{8e-9 * each.bytes_per_s:.2f} came: {each.error:+.0%}"
+        came += f"{8e-9 * each.bytes_per_s:.2f} came "
+        came += f"({8e-9 * min(rates):.2f} to {8e-9 * max(rates):.2f}): "
+        came += f"{each.error:+.0%}"
         by = f"{each.connections or 'the usual'} connections"
         what = f"predict of a pull of {GIB_PULLED} GiB over loopback to disk by {by}"
         rows.append(Row(what, came, "± 20 %, idle", max(each.load, profile.parts.load)))
     busy = max(row.load for row in rows)
-    came = errors_in_words([each.error for each in found])
+    came = errors_in_words([each.error for each in middles])
     rows.append(Row("all of these pulls", came, "± 20 %, idle", busy))
     return rows
 
@@ -252,6 +278,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("udp", "connections", "pull", "calibrate"))
     parser.add_argument("--seconds", type=float, default=60.0, help="of a calibration")
     parser.add_argument("--folder", type=Path, help="on the disk that is measured")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of pulls")
     given = parser.parse_args()
     print("| what | came | at least | others busy |\n|---|---|---|--:|", flush=True)
 
@@ -269,7 +296,7 @@ def main() -> None:
             profile, row = calibrated(folder, given.seconds)
             show(row)
             if given.only != "calibrate":
-                show(*pull_rows(folder, profile))
+                show(*pull_rows(folder, profile, given.rounds))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ either order: by a program over `dc.tunnel` to a service beside an agent, and by
 speaks TLS itself (`ssl.SSLSocket`) to another that does, which is what pulls do. Both pass one
 relay, an agent in a process of its own; agent, service and sender have processes of their own, too.
 Until the last byte was taken and said so; processor seconds of all processes together.
+
+A tunnel has two connections more than TLS: from the program to the tunnel, and from the agent to
+its service. What one costs, plain and to the service alone, is printed, too: with two of them more
+TLS itself would come to the ratio that is called a bound, where processors are what binds.
 """
 
 from __future__ import annotations
@@ -80,6 +84,7 @@ class World:
         tls = self._start(__file__, "--serve-tls", str(folder))
         places = {"S1": s1["url"].removeprefix("https://"), "T": f"127.0.0.1:{tls}"}
         k1 = self._agent("K1", {"connect_to": places})
+        self._service = ("127.0.0.1", int(plain))
         self._relay = ("127.0.0.1", int(k1["url"].rpartition(":")[2]))
         self._collection = {
             "format": "datacollect-collection/1",
@@ -119,6 +124,10 @@ class World:
     def by_tunnel(self, n_bytes: int) -> float:
         with dc.tunnel(self._collection, "S1:sink", via=["K1"]) as tunnel:
             return send(tunnel.socket, n_bytes)
+
+    def by_hop(self, n_bytes: int) -> float:
+        with socket.create_connection(self._service) as connection:
+            return send(connection, n_bytes)
 
     def by_tls(self, n_bytes: int) -> float:
         now_s = time.time()
@@ -166,7 +175,11 @@ def main() -> None:
     if given.serve or given.serve_tls:
         serve(Path(given.serve or given.serve_tls), with_tls=bool(given.serve_tls))
     n_bytes = int(quantity(given.bytes, BYTES))
-    ways = {"tunnel": World.by_tunnel, "TLS": World.by_tls}
+    ways = {
+        "tunnel": World.by_tunnel,
+        "TLS": World.by_tls,
+        "a plain connection, no relay": World.by_hop,
+    }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     processor: dict[str, list[float]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
@@ -176,7 +189,7 @@ def main() -> None:
                 before_s = world.processor_s()
                 seconds[name].append(ways[name](world, n_bytes))
                 processor[name].append((world.processor_s() - before_s) / n_bytes * 2**30)
-    print("| over one relay | Gbit/s | processor s/GiB |")
+    print("| what | Gbit/s | processor s/GiB |")
     print("|---|---|---|")
     for name in ways:
         rate = n_bytes * 8e-9 / median(seconds[name])
@@ -188,6 +201,8 @@ def main() -> None:
         f"{given.rounds} rounds of {n_bytes / 1e9:g} GB; {os.cpu_count()} processors, "
         f"{datetime.now(UTC):%Y-%m-%d}."
     )
+    tls, hop = (median(processor[name]) for name in ("TLS", "a plain connection, no relay"))
+    print(f"TLS ÷ TLS with two hops more, processors alone: {tls / (tls + 2 * hop):.2f}.")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from datacollect.errors import ProblemError
@@ -111,6 +112,9 @@ class PullUse:
         Between the pull and its agent, both on this machine.
     share, low_share, high_share : float
         Part of the time of all processors: the middle of all repeats, and between which they were.
+    s_per_gib, low_s_per_gib, high_s_per_gib : float or None
+        Seconds of processors for each 2**30 bytes: to send, to receive and to hash, not to write.
+        None: a profile of before this was measured.
     load : float
     forced : bool
     """
@@ -119,6 +123,9 @@ class PullUse:
     share: float
     low_share: float
     high_share: float
+    s_per_gib: float | None = None
+    low_s_per_gib: float | None = None
+    high_s_per_gib: float | None = None
     load: float = 0.0
     forced: bool = False
 
@@ -161,6 +168,8 @@ class Parts:
             _require_between(rate, f"rates[{i}]", "bytes_per_s")
         for i, use in enumerate(self.pulls):
             _require_between(use, f"pulls[{i}]", "share")
+            if any(getattr(use, name) is not None for name in _names("s_per_gib")):
+                _require_between(use, f"pulls[{i}]", "s_per_gib")
 
     @property
     def load(self) -> float:
@@ -191,16 +200,31 @@ class Parts:
     def share_used(self, connections: int | None = None) -> float | None:
         """Return the part of its processors that a pull uses; None: no pull was tried.
 
-        Each connection uses as much as the fewest that were tried did, until all use what the most
-        did; by default there are as many as are of use.
+        Between numbers of connections that were tried it grows with their logarithm, and beyond
+        the most not at all; by default there are as many as were tried. Where more connections
+        used less, all of these use what they did in the mean.
         """
         if not self.pulls:
             return None
-        most = max(use.share for use in self.pulls)
-        if connections is None:
-            return most
-        fewest = min(self.pulls, key=lambda use: use.connections)
-        return min(fewest.share * max(connections / fewest.connections, 1.0), most)
+        tried = sorted(self.pulls, key=lambda use: use.connections)
+        shares = _never_falling([use.share for use in tried])
+        fewest = tried[0].connections
+        if connections is not None and connections < fewest:
+            return shares[0] * connections / fewest
+        return _between([use.connections for use in tried], shares, connections)
+
+    def pull_s_per_gib(self, connections: int | None = None) -> float | None:
+        """Return what a pull takes of processors, its agent on the same machine; None: not known.
+
+        Seconds for each 2**30 bytes, without those to write them. Between numbers of connections
+        that were tried as `share_used`.
+        """
+        tried = sorted(
+            (use.connections, use.s_per_gib) for use in self.pulls if use.s_per_gib is not None
+        )
+        if not tried:
+            return None
+        return _between([n for n, _ in tried], [seconds for _, seconds in tried], connections)
 
     def at_worst(self) -> Parts:
         """Return parts that all are as slow as they were in any repeat."""
@@ -228,7 +252,11 @@ class Parts:
                 for each in self.rates
             ),
             pulls=tuple(
-                replace(each, **dict.fromkeys(_names("share"), getattr(each, f"{rates}share")))
+                replace(
+                    each,
+                    **dict.fromkeys(_names("share"), getattr(each, f"{rates}share")),
+                    **dict.fromkeys(_names("s_per_gib"), getattr(each, f"{costs}s_per_gib")),
+                )
                 for each in self.pulls
             ),
         )
@@ -238,8 +266,46 @@ def _names(stem: str) -> tuple[str, str, str]:
     return f"low_{stem}", stem, f"high_{stem}"
 
 
+def _between(tried: list[int], values: list[float], n: int | None) -> float:
+    """Return the value at a number, by those of numbers that were tried; None: at the largest.
+
+    Between two of them it changes with the logarithm, outside of them not at all.
+
+    >>> [_between([1, 2, 8], [0.5, 0.6, 0.8], n) for n in (1, 2, 4, 100, None)]
+    [0.5, 0.6, 0.7, 0.8, 0.8]
+    """
+    if n is None or n >= tried[-1]:
+        return values[-1]
+    i = bisect_right(tried, n)
+    if i == 0:
+        return values[0]
+    part = math.log(n / tried[i - 1]) / math.log(tried[i] / tried[i - 1])
+    return values[i - 1] + part * (values[i] - values[i - 1])
+
+
+def _never_falling(values: list[float]) -> list[float]:
+    """Return values that never fall, as near as can be: those that do are their mean.
+
+    >>> _never_falling([0.5, 0.9, 0.7, 0.8, 1.0])
+    [0.5, 0.8, 0.8, 0.8, 1.0]
+    """
+    runs: list[list[float]] = []
+    for value in values:
+        runs.append([value])
+        while len(runs) > 1 and _mean(runs[-2]) > _mean(runs[-1]):
+            last = runs.pop()
+            runs[-1] += last
+    return [_mean(run) for run in runs for _ in run]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _require_between(row: Cost | Rate | PullUse, place: str, stem: str) -> None:
     low, value, high = (getattr(row, name) for name in _names(stem))
+    if None in (low, value, high):
+        raise ProblemError(f"{place} must have all of {', '.join(_names(stem))}, or none; {AGAIN}")
     if not 0 < low <= value <= high < math.inf:
         raise ProblemError(
             f"{place}.{stem} must be > 0 and lie between low_{stem} and high_{stem}, got {value:g} "

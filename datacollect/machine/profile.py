@@ -52,9 +52,9 @@ _MICROSECONDS = Number("microseconds", remedy=AGAIN)
 _RATE = Number("bytes per second", positive=True, remedy=AGAIN)
 
 
-def _interval(stem: str, unit: str, kind: Number) -> tuple[Field, ...]:
+def _interval(stem: str, unit: str, kind: Number, *, required: bool = True) -> tuple[Field, ...]:
     return tuple(
-        Field(f"{prefix}{stem}", kind, f"{what}, in {unit}.", required=True)
+        Field(f"{prefix}{stem}", kind, f"{what}, in {unit}.", required=required)
         for prefix, what in (
             ("", "The middle of all repeats"),
             ("low_", "The least"),
@@ -125,6 +125,12 @@ PULL_USE = Table(
         Field("share", _SHARE, "The middle of all repeats.", required=True),
         Field("low_share", _SHARE, "The least.", required=True),
         Field("high_share", _SHARE, "The most.", required=True),
+        *_interval(
+            "s_per_gib",
+            "seconds of processors for each 2**30 bytes, without those to write them",
+            _SECONDS,
+            required=False,
+        ),
         *_LOAD,
     ),
 )

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 # Read in a turn at most: some milliseconds.
 TURN_BYTES = 4 * 2**20
+# Of each record an eighth is Python's own, one thread at a time: more would only wake each other.
+MOST_TURNS = 8
+
+
+def turns_on(processors: int) -> int:
+    """Return how many may read at a time.
+
+    Less than half of the work is reading: the other half of the processors hashes, writes, and does
+    the kernel's part of receiving. Rounded down, it would leave one of three without work.
+    """
+    return min((processors + 1) // 2, MOST_TURNS)
 
 
 def _processors() -> int:
@@ -31,8 +42,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-# The other half hashes, writes, and does the kernel's part of receiving.
-READING = threading.Semaphore(max(_processors() // 2, 1))
+READING = threading.Semaphore(turns_on(_processors()))
 
 
 class InTurns:

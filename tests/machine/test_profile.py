@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back_the_same(tmp_path):
     nics = (Nic("eth0", 1.25e9, 1500, 8, "checksums, TSO"), Nic("eth1"))
     written = profile(
         nics=nics,
-        pulls=(PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9, load=0.02)),
+        pulls=(PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9, 2.5, 2.4, 2.6, load=0.02)),
         machine="abc",
         seen={"kernel": "Linux ü"},
         refused={"disk": "other programs are busy"},
@@ -73,6 +73,11 @@ def test_what_is_written_is_read_back_the_same(tmp_path):
         ({"pulls": [{**PULL, "share": 0}]}, r"pulls\[0\].share must be > 0 and <= 1, got 0"),
         ({"pulls": [{**PULL, "share": 1.5}]}, r"pulls\[0\].share must be > 0 and <= 1, got 1.5"),
         ({"pulls": [{**PULL, "low_share": 0.55}]}, r"pulls\[0\].share .* between .* 0.55"),
+        ({"pulls": [{**PULL, "s_per_gib": 2.0}]}, r"pulls\[0\] must have all of low_s_per_gib, .*"),
+        (
+            {"pulls": [{**PULL, "s_per_gib": 2, "low_s_per_gib": 3, "high_s_per_gib": 4}]},
+            r"pulls\[0\].s_per_gib .* between 3 and 4",
+        ),
         ({"pulls": [{**PULL, "connections": 0}]}, r"pulls\[0\].connections .* got 0"),
         ({"nics": [{"name": "eth0", "bytes_per_s": float("inf")}]}, r"nics\[0\].bytes_per_s"),
     ],

@@ -65,9 +65,10 @@ PULLS = (PullUse(1, 0.25, 0.2, 0.3), PullUse(16, 0.8, 0.7, 0.9))
         # 2 * 0.8 / 3; to disk 2 * 0.8 / 5.
         ({"tls": True}, 1.6 / 3),
         ({"tls": True, "to_disk": True}, 1.6 / 5),
-        # 2 * 0.25 / 3, less than the 0.25 that one connection was seen to get; two use twice that.
+        # 2 * 0.25 / 3, less than the 0.25 that one connection was seen to get.
         ({"tls": True, "connections": 1}, 0.5 / 3),
-        ({"tls": True, "connections": 2}, 1 / 3),
+        # Two doublings of four on the way from a quarter to four fifths.
+        ({"tls": True, "connections": 4}, 1.05 / 3),
         ({"tls": True, "connections": 64}, 1.6 / 3),
         ({"tls": True, "cores": 1}, 0.8 / 3),
         # Neither agent nor pull.
@@ -77,6 +78,25 @@ PULLS = (PullUse(1, 0.25, 0.2, 0.3), PullUse(16, 0.8, 0.7, 0.9))
 def test_processors_that_wait_are_not_used(needs, gib_per_s):
     found = profile(pulls=PULLS).receives(**needs)
     assert found.bytes_per_s == pytest.approx(gib_per_s * GIB)
+
+
+def shares(*tried):
+    """Return what is used by so many connections where so much was, in thousandths."""
+    parts = profile(pulls=tuple(PullUse(n, s, s, s) for n, s in tried)).parts
+    return [round(1000 * parts.share_used(n)) for n in (1, 2, 3, 4, 8, 16, 32, None)]
+
+
+def test_what_was_tried_counts_and_between_it_the_number_of_doublings():
+    """8 is one of two doublings from 4 to 16; 3 is log2(1.5) = 0.585 of one from 2 to 4."""
+    found = shares((1, 0.4), (2, 0.6), (4, 0.7), (16, 0.8))
+    assert found == [400, 600, 658, 700, 750, 800, 800, 800]
+
+
+def test_more_connections_that_used_less_count_together():
+    """By 1, 2 and 4 as if 0.8 each; by 2, 4 and 16 as if 0.7. None below the first: its part."""
+    assert shares((1, 0.9), (2, 0.8), (4, 0.7), (16, 0.85)) == [800, 800, 800, 800, 825, *3 * [850]]
+    assert shares((16, 0.6), (1, 0.3), (2, 0.8), (4, 0.7))[:4] == [300, 700, 700, 700]
+    assert shares((4, 0.8))[:4] == [200, 400, 600, 800]
 
 
 def test_the_part_that_is_used_is_told_and_so_is_that_nobody_knows_it():

@@ -1,8 +1,9 @@
-"""A pull over loopback, by few and by many connections: how much of the processors' time it uses.
+"""Pulls over loopback, by few and by many connections: how much of the processors' time they use.
 
 What a pull waits for, between its threads and its agent's, is no processor's time: costs do not
-show it. Agent and pull are programs of their own, as always; file and folder lie in memory where
-there is room, so that nobody waits for the disk, which has a limit of its own.
+show it. Agent and pull are programs of their own, as always. File and folder lie on a disk that is
+so fast that nobody waits for it, else in memory: a slow disk has a limit of its own, and memory
+that a virtual machine has given back to its host comes slowly.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, TransferError
-from datacollect.machine.parts import PullUse
+from datacollect.machine.parts import GIB, PullUse
+from datacollect.measuring.hosts.disk_writes import measure_disk
 from datacollect.measuring.hosts.namespaces import LOOPBACK_ADDRESS
-from datacollect.measuring.hosts.processor_times import ProcessorTimes
+from datacollect.measuring.hosts.processor_times import TICK_S, ProcessorTimes
 from datacollect.measuring.hosts.repeats import interval_of
 from datacollect.measuring.hosts.seen import usable_processors
 from datacollect.measuring.hosts.serving import NAME, serving_agent
@@ -31,33 +34,44 @@ from datacollect.orphans import end_when_closed, held_pipe
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# As few as there can be, and as many as pulls open by default.
-CONNECTIONS = (1, 16)
+# From as few as there can be to as many as pulls open by default. By how much a second one helps
+# depends on the processors, and beyond four their threads mostly wait for each other.
+CONNECTIONS = (1, 2, 4, 16)
 REPEATS = 3
+# Of the time there is, to learn what writing takes where they write.
+WRITING_PART = 0.1
 # One file by several names: each is fetched, and takes its room.
-FILE_BYTES, MOST_FILES = 64 * 2**20, 8
+FILE_BYTES, LEAST_FILES, MOST_FILES = 32 * 2**20, 2, 16
+# Two pulls of so many tell how many there is time for.
+TRIED_FILES = (1, 4)
 NEEDED_BYTES = (MOST_FILES + 2) * FILE_BYTES
 IN_MEMORY = Path("/dev/shm")
-PATIENCE_S = 60.0
+# Where others are very busy, a pull takes many times as long.
+PATIENCE_S = 240.0
 
 
-def measure_pulls(seconds: float, in_memory: Path = IN_MEMORY) -> list[PullUse]:
+def measure_pulls(
+    seconds: float, fast_disk: Path | None = None, in_memory: Path = IN_MEMORY
+) -> list[PullUse]:
     """Return how much of the processors' time pulls use.
 
     Parameters
     ----------
     seconds : float
         For all of it.
+    fast_disk : Path, optional
+        A folder on a disk for which no pull waits.
     in_memory : Path
-        A file system in memory; where it has no room, pulls write to the disk.
+        A file system in memory; where neither has room, pulls write where temporary files lie.
 
     Raises
     ------
     TransferError
         A pull fails, or does not end.
     """
-    place = in_memory if _has_room(in_memory) else None
-    with tempfile.TemporaryDirectory(prefix="calibrate-", dir=place) as name, held_pipe() as pipe:
+    places = [place for place in (fast_disk, in_memory) if place is not None and _has_room(place)]
+    place = places[0] if places else None
+    with tempfile.TemporaryDirectory(prefix=".calibrate-", dir=place) as name, held_pipe() as pipe:
         command = [sys.executable, "-m", __name__, str(pipe), name, str(seconds)]
         try:
             done = subprocess.run(
@@ -74,17 +88,42 @@ def measure_pulls(seconds: float, in_memory: Path = IN_MEMORY) -> list[PullUse]:
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise TransferError(f"pull: {said[-1] if said else f'code {done.returncode}'}")
-    return uses_of(json.loads(done.stdout), usable_processors())
+    found = json.loads(done.stdout)
+    return uses_of(found["pulls"], usable_processors(), found["write_s_per_gib"])
 
 
-def uses_of(rows: Sequence[Mapping[str, float]], processors: float) -> list[PullUse]:
-    """Return what rows say: how long each pull took, and how long processors were busy."""
-    shares = defaultdict(list)
+def uses_of(
+    rows: Sequence[Mapping[str, float]], processors: float, write_s_per_gib: float
+) -> list[PullUse]:
+    """Return what rows say: how long each pull took, and how long processors were busy.
+
+    Each pull also begins and ends, which takes as long whatever comes: that is what the smallest
+    take, and it does not count.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        As `pulled` returns them.
+    processors : float
+    write_s_per_gib : float
+        What it takes of processors to write where they wrote.
+    """
+    fewest, most = (of(row["n_bytes"] for row in rows) for of in (min, max))
+    small = [row for row in rows if row["n_bytes"] == fewest < most]
+    n_bytes = most - (fewest if small else 0)
+    first_s = {
+        key: median(row[key] for row in small) if small else 0.0 for key in ("took_s", "busy_s")
+    }
+    shares, seconds = defaultdict(list), defaultdict(list)
     for row in rows:
-        # Where ticks are counted all may be busy for longer than there was time.
-        share = min(row["busy_s"] / (row["took_s"] * processors), 1.0)
-        shares[int(row["connections"])].append(share)
-    return [PullUse(n, *interval_of(seen)) for n, seen in sorted(shares.items())]
+        if row["n_bytes"] == most:
+            took_s, busy_s = (max(row[key] - first_s[key], TICK_S) for key in first_s)
+            n, of_gib_s = int(row["connections"]), busy_s / n_bytes * GIB
+            # Where ticks are counted all may be busy for longer than there was time.
+            shares[n].append(min(busy_s / (took_s * processors), 1.0))
+            # No work is for nothing, whoever else was busy while writing was measured.
+            seconds[n].append(max(of_gib_s - write_s_per_gib, of_gib_s / 2))
+    return [PullUse(n, *interval_of(shares[n]), *interval_of(seconds[n])) for n in sorted(shares)]
 
 
 def _has_room(place: Path) -> bool:
@@ -97,7 +136,7 @@ def _has_room(place: Path) -> bool:
 
 
 def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
-    """Pull again and again; return a row for each time."""
+    """Pull again and again, by each number of connections, and a little; return a row each."""
     from datacollect.net.keys import new_private_key, write_private_key
 
     key = new_private_key()
@@ -112,15 +151,32 @@ def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
         os.link(served / "0", served / str(number))
     with serving_agent(folder, served.name, LOOPBACK_ADDRESS, key.public) as facts:
         begun_s = time.monotonic()
-        first = _pulled(folder, facts, CONNECTIONS[0], 1)
+        _pulled(folder, facts, CONNECTIONS[0], 1)  # loads what pulls need, once
+        tried = [_pulled(folder, facts, CONNECTIONS[0], n)["took_s"] for n in TRIED_FILES]
         left_s = seconds - (time.monotonic() - begun_s)
-        fits = left_s / (len(CONNECTIONS) * REPEATS) / first["took_s"]
-        n_files = min(max(int(fits), 1), MOST_FILES)
+        n_files = files_that_fit(left_s / REPEATS, tried)
         return [
-            _pulled(folder, facts, connections, n_files)
+            _pulled(folder, facts, connections, n)
             for _ in range(REPEATS)
-            for connections in CONNECTIONS
+            for connections, n in ((CONNECTIONS[0], 1), *((each, n_files) for each in CONNECTIONS))
         ]
+
+
+def files_that_fit(seconds: float, tried_s: Sequence[float]) -> int:
+    """Return how many files to pull by each number of connections, two at least.
+
+    Parameters
+    ----------
+    seconds : float
+        For all of these pulls, and for one of a single file.
+    tried_s : sequence of float
+        What pulls of `TRIED_FILES` took.
+    """
+    one_s, more_s = tried_s
+    few, many = TRIED_FILES
+    each_s = max((more_s - one_s) / (many - few), TICK_S)
+    left_s = (seconds - one_s) / len(CONNECTIONS) - one_s
+    return min(max(1 + int(left_s / each_s), LEAST_FILES), MOST_FILES)
 
 
 def _pulled(
@@ -142,18 +198,25 @@ def _pulled(
     shutil.rmtree(into)
     if answer.n_bytes != n_files * FILE_BYTES:
         raise TransferError("not all has come")
-    return {"connections": connections, "took_s": took_s, "busy_s": max(busy_s, 1e-3)}
+    return {
+        "connections": connections,
+        "n_bytes": answer.n_bytes,
+        "took_s": took_s,
+        "busy_s": busy_s,
+    }
 
 
 def main() -> None:
     """Pull as often as there is time, and say what came of it."""
     end_when_closed(int(sys.argv[1]))
+    folder, seconds = Path(sys.argv[2]), float(sys.argv[3])
     try:
-        rows = pulled(Path(sys.argv[2]), float(sys.argv[3]))
+        write, _ = measure_disk(folder, WRITING_PART * seconds, 0.0)
+        rows = pulled(folder, (1 - WRITING_PART) * seconds)
     except (DatacollectError, OSError) as error:
         sys.exit(str(error))
     with suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps(rows))
+        sys.stdout.write(json.dumps({"pulls": rows, "write_s_per_gib": write.s_per_gib}))
         sys.stdout.flush()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from instances.host_profiles import cost, rate
 
@@ -24,7 +26,7 @@ def probes(*loads, **changed):
             {},
         ),
         "disk": lambda *_: ([cost("disk", "receives", 2.0)], [rate("disk", 0.5)], {"fio": "x"}),
-        "pulls": lambda _: [PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9)],
+        "pulls": lambda *_: [PullUse(1, 0.4, 0.3, 0.5), PullUse(16, 0.8, 0.7, 0.9)],
     }
     return Probes(**{**made, **changed})
 
@@ -69,6 +71,28 @@ def test_who_comes_in_the_middle_spoils_it_as_well():
     """Idle when TCP begins, busy when it has ended."""
     profile = calibrated("/", 60, probes=probes(0.0, 0.0, 0.0, 0.0, 0.5))
     assert profile.refused.keys() == {"tcp", "tls", "disk", "pull"}
+
+
+def test_what_ends_within_a_moment_spoils_nothing():
+    """Busy at four looks after TCP and idle at the fifth: then our own traces are gone."""
+    profile = calibrated("/", 60, probes=probes(0.0, 0.0, 0.0, 0.0, *4 * [0.9], 0.02))
+    assert profile.refused == {}
+    assert profile.parts.load == 0.02
+
+
+@pytest.mark.parametrize(("gib_per_s", "is_fast"), [(2.0, True), (0.5, False)])
+def test_pulls_write_to_a_disk_only_if_none_waits_for_it(gib_per_s, is_fast):
+    places = []
+    calibrated(
+        "/",
+        60,
+        probes=probes(
+            0.0,
+            disk=lambda *_: ([cost("disk", "receives", 2.0)], [rate("disk", gib_per_s)], {}),
+            pulls=lambda _, place: places.append(place) or [PullUse(1, 0.4, 0.3, 0.5)],
+        ),
+    )
+    assert places == [Path("/") if is_fast else None]
 
 
 def test_a_tenth_is_idle_enough():

@@ -21,19 +21,39 @@ def test_both_ends_on_one_machine_share_its_processors():
 
 
 def test_both_ends_wait_as_long_as_they_did_into_memory():
-    """Three tenths of 2 / 7 GiB/s by one connection, twice that by two, four fifths by all."""
+    """Three tenths of 2 / 7 GiB/s by one connection, four fifths by all; by 4 the middle."""
     uses = (PullUse(1, 0.3, 0.3, 0.3), PullUse(16, 0.8, 0.8, 0.8))
     idle = profile(pulls=uses)
-    for connections, share in ((1, 0.3), (2, 0.6), (16, 0.8), (None, 0.8)):
+    for connections, share in ((1, 0.3), (4, 0.55), (16, 0.8), (None, 0.8)):
         predicted = host_costs.predicted_on_one_machine(idle, connections)
         assert predicted == pytest.approx(share * 2 / 7 * GIB)
+
+
+def test_what_pulls_took_of_processors_counts_instead_of_both_ends_apart():
+    """2 s per GiB by one connection, 3 by four, and 2 to write; all of two processors, or half."""
+    idle = profile(pulls=(PullUse(1, 1, 1, 1, 2, 2, 2), PullUse(4, 1, 1, 1, 3, 3, 3)))
+    for connections, seconds in ((1, 2), (2, 2.5), (4, 3), (None, 3)):
+        predicted = host_costs.predicted_on_one_machine(idle, connections)
+        assert predicted == pytest.approx(2 / (seconds + 2) * GIB)
+
+
+def test_the_middle_of_pulls_by_each_number_is_shown(monkeypatch, tmp_path):
+    came = iter([1, 2, 3, 4, 5, 6, 7, 8, 3, 4, 5, 6])
+    monkeypatch.setattr(
+        host_costs,
+        "pulled",
+        lambda _, __, by: [host_costs.Pulled(3e9, next(came) * 1e9, 0.02, n) for n in by],
+    )
+    _, one, *_, all_of_them = host_costs.pull_rows(tmp_path, profile())
+    assert one.came == "24.00 Gbit/s predicted, 24.00 came (8.00 to 40.00): +0%"
+    assert all_of_them.came == "median 32.5%, worst 50.0% of 4"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason=NO_PROC)
 def test_a_pull_takes_what_was_predicted_where_the_machine_is_idle(tmp_path, capsys):
     found, row = host_costs.calibrated(tmp_path, 10.0)
-    assert [use.connections for use in found.parts.pulls] == [1, 16]
+    assert [use.connections for use in found.parts.pulls] == [1, 2, 4, 16]
     [pulled] = host_costs.pulled(tmp_path, found)
     busy = max(pulled.load, row.load)
     with capsys.disabled():
