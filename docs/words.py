@@ -25,9 +25,7 @@ REFERENCE = {
 }
 COMMENT = re.compile(r"<!--.*?-->|```\{include\} .*?```", re.DOTALL)
 NUMBER = re.compile(r"\{\{ (\S+) \}\}")
-BLOCK = re.compile(
-    r"^( *)(```+)(?!\{(?!code-block)).*?^\1\2 *$", re.DOTALL | re.MULTILINE
-)
+BLOCK = re.compile(r"^( *)(```+)(?!\{(?!code-block)).*?^\1\2 *$", re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^ *\|.*$", re.MULTILINE)
 
 

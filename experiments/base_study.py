@@ -10,7 +10,7 @@ to data: it separates the gain of coordination from the gain of more connections
 Each run appends one row to results/base_study.csv; a second start runs what is missing. Storage
 over time of the first seed with most flows goes to results/base_study_storage.csv. --figure draws
 docs/figures/base_study.png from both and runs nothing; --table writes the tables of
-docs/simulation_base.md, docs/tables/base_study*.md.
+docs/simulation_engines.md, docs/tables/base_study*.md.
 
 Needs `pip install '.[ns3]'` in a clone; about 3 minutes of CPU time and 500 MB per seed.
 """
@@ -251,7 +251,7 @@ def whole_seeds(table):
 
 
 def tables(table):
-    """Return the tables of docs/simulation_base.md, by the names of their files."""
+    """Return the tables of docs/simulation_engines.md, by the names of their files."""
     table = whole_seeds(table)
     index = ["flows", "ratio", "seed"]
     measured_rows, engine_rows = [], []

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 RUNS_FAILED = 3
 
 # What most series use: a tenth of the paper's probes. They agree under 1:1 and 2:1, not under 1:3
-# (docs/study_errors.md).
+# (docs/study_results.md#wrong-and-old-estimates).
 SMALL_PROBES = 0.1
 MOST_FLOWS = ("flows=60", "udp=5 %")
 # What makespans are compared with instead of direct's, in sweeps whose own question it is.

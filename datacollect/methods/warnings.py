@@ -184,7 +184,7 @@ def many_connections(plan: Schedule, n_direct: int) -> str | None:
     Where TCP limits what one connection gets, more of them bring more, whatever their routes: of
     the time that relays save against direct with one connection per source, much may be saved by
     opening more alone. By how much depends on the network, so no number is given; the study has
-    those of its own (docs/study_connections.md).
+    those of its own (docs/study_results.md#connections).
 
     Parameters
     ----------

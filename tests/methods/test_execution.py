@@ -76,7 +76,7 @@ def test_the_section_decides_who_carries_the_plan_out(section, controller, conne
 
 @pytest.mark.parametrize("method", ["adaptive", "coordinated", "best-path", "direct"])
 def test_what_a_scenario_says_as_pull_does_is_what_pull_does(method):
-    """The keys are those of docs/simulation_knowledge.md; the data and the links are a pull's."""
+    """The keys are those of docs/simulation_engines.md; the data and the links are a pull's."""
     for known in (True, False):
         pulled = planned(
             PROBLEM, PlanningOptions(method), connections=16, piece_bytes=8, is_known=known

@@ -115,7 +115,7 @@ def test_connections_recover_as_the_section_says():
 
 def test_the_keys_that_the_docs_give_are_what_pull_does():
     """All but the size of pieces, which is as the data are."""
-    page = (DOCS / "simulation_knowledge.md").read_text(encoding="utf-8")
+    page = (DOCS / "simulation_engines.md").read_text(encoding="utf-8")
     block = page.partition("## What `pull` does")[2].partition("```toml\n")[2].partition("```")[0]
     said = execution_options(line_of(**tomllib.loads(block)))
     assert not any(value for key, value in said.options.items() if key != "solver")

@@ -47,7 +47,7 @@ def published_differences(file, published_tables):
 
 @pytest.mark.slow
 def test_what_is_published_comes_out_of_published_rows(monkeypatch):
-    """docs/simulation_base.md shows what experiments/results/base_study.csv has; the
+    """docs/simulation_engines.md shows what experiments/results/base_study.csv has; the
     study's tables what experiments/results/study/rows has, as far as its sweeps have been run.
     """
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
