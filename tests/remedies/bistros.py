@@ -248,10 +248,10 @@ TICKETS = 'tickets = "tickets"\n'
 TICKETED = "event tickets e.toml --people people.csv --key o.key -o tickets"
 
 
-def begun(folder, listed=(), here=None, **changes):
+def begun(folder, listed=(), here=None, *, is_logged=True, **changes):
     """Leave what one who collects leaves, now, after all is over and is collected, but for that."""
     shutil.rmtree(folder / "into", ignore_errors=True)
-    made = Collected(folder / "into", here=here, times_s={1: 50, 2: 50})
+    made = Collected(folder / "into", here=here, is_logged=is_logged, times_s={1: 50, 2: 50})
     now_s = int(time.time())
     over = {"deadline_s": 100, "latest_s": 100, "collect_until_s": 200}
     made.leave(listed, **{"time_s": now_s, "contacts": {"north": now_s}, **over, **changes})
@@ -523,6 +523,11 @@ EXAMPLES = [
     Example("files that were copied here", asked(collected_elsewhere), asked(taken_over)),
     Example(
         "upload` again, while", asked(left(NOT_SENT, missing={WITHOUT_UPLOAD: 1})), asked(begun)
+    ),
+    Example(
+        "stop `datacollect event run`, let `datacollect event recover` make it, and start again",
+        asked(left(is_logged=False, log_lacks="w1 has signed 4 entries of this log")),
+        asked(begun),
     ),
     Example("upload --elsewhere`", asked(left(LOST, missing={WITHOUT_DATA: 1})), asked(begun)),
     Example(
