@@ -28,7 +28,7 @@ from datacollect.bistro.formats.log.content import (
     header_bytes,
 )
 from datacollect.bistro.formats.log.entry import SALT_BYTES, Commitment
-from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX
+from datacollect.bistro.formats.log.file_names import PROOF_SUFFIX
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
 from datacollect.bistro.formats.sealing.keep import (
     SUFFIX,
