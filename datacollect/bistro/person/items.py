@@ -647,7 +647,7 @@ def changed_of(sources: Sequence[Source], kept: Kept) -> Source | None:
             with path.open("rb") as opened:
                 if FileVersion.of(opened) == of_file.version:
                     continue
-        if opening_of[source.name].code(pieces_of(path)) != of_file.code:
+        if opening_of[source.name].code_of(pieces_of(path)) != of_file.code:
             return source
     return None
 

@@ -79,18 +79,23 @@ class Opening:
             return file_code(self.key, self.name)
         return hmac.new(self.key, OPENED_LABEL + self.event + self.name + self.ticket, "sha256")
 
+    def code_of(self, file: Iterable[bytes]) -> bytes:
+        """Return the code of a file, if it is this one; read once, in pieces."""
+        code = self.code()
+        for piece in file:
+            code.update(piece)
+        return code.digest()
+
     def digest(self, file: Iterable[bytes]) -> bytes:
         """Return what an entry says of the content, if this is the file; read once, in pieces.
 
         Where no list of so many files has such a path, that is nothing.
         """
-        code = self.code()
-        for piece in file:
-            code.update(piece)
+        code = self.code_of(file)
         if self.among is None:
-            return code.digest()
+            return code
         index, count = self.among.index, self.among.count
-        root = path_root(leaf_hash(code.digest()), index, count, self.path)
+        root = path_root(leaf_hash(code), index, count, self.path)
         return b"" if root is None else list_digest(self.event, self.ticket, count, root)
 
 
