@@ -31,7 +31,7 @@ from faults.experiments import (
 from faults.judge import (
     CRASHES,
     KILLED,
-    MAY_BE_SLOWNESS,
+    NOT_MADE,
     REFUSALS,
     Finding,
     absent_files,
@@ -43,6 +43,7 @@ from faults.judge import (
 )
 from faults.processes import LIMIT_S, STUCK, Ended, Running, Zygote
 from faults.sites import Names, Record, calls_of, lines_of, resolved
+from faults.time_limits import Waiting, limit_s, longer
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Result:
         The last of what the run said.
     took_s : float
     tries : int
-        2 where the first found something that the second did not.
+        2 where the first may have been slow only, so that the second one counts.
     """
 
     key: str
@@ -129,15 +130,16 @@ class Bench:
     def experiments(
         self, targets: Sequence[str] = TARGETS, places: int = 8, *, with_imports: bool = True
     ) -> list[Experiment]:
-        """Return all experiments: from records of clean runs."""
+        """Return all experiments: from records of clean runs, which may take their time."""
         found: list[Experiment] = []
-        for target in targets:
-            if self.laboratory.may_trace:
-                found += traced(target, self.record(target), places)
-            if target != "R":  # what a relay's Python does is what a source's does
-                found += shimmed(target, self.counts(target), max(1, places // 2))
-        if self.laboratory.may_trace and with_imports and "pull" in targets:
-            found += importing(self.n_imports(), places)
+        with longer():
+            for target in targets:
+                if self.laboratory.may_trace:
+                    found += traced(target, self.record(target), places)
+                if target != "R":  # what a relay's Python does is what a source's does
+                    found += shimmed(target, self.counts(target), max(1, places // 2))
+            if self.laboratory.may_trace and with_imports and "pull" in targets:
+                found += importing(self.n_imports(), places)
         return found
 
     def _clean_run(self, target: str, folder: Path, **how: Any) -> Ended:
@@ -157,20 +159,23 @@ class Bench:
     # Experiments ------------------------------------------------------------------------------
 
     def carry_out(self, experiment: Experiment) -> Result:
-        """Carry out an experiment and judge it; twice where slowness may be to blame."""
-        result = self._carried_out(experiment)
-        rules = {rule for rule, _ in result.findings}
-        if rules and rules <= MAY_BE_SLOWNESS:
-            second = self._carried_out(experiment)
-            return second if second.findings else replace(second, tries=2)
-        return result
+        """Carry out an experiment and judge it."""
+        try:
+            return self._carried_out(experiment)
+        except (AssertionError, OSError, ValueError) as error:
+            return self._failed(experiment, error)
 
-    def failed(self, experiment: Experiment, error: Exception) -> Result:
+    def again(self, experiment: Experiment) -> Result:
+        """Carry out an experiment that may have been slow only; nothing else is to work then."""
+        with longer():
+            return replace(self.carry_out(experiment), tries=2)
+
+    def _failed(self, experiment: Experiment, error: Exception) -> Result:
         """Return the result of an experiment that could not be made; make the next possible."""
         self.zygote.close()
         self.zygote = self.laboratory.zygote()
         what = f"the experiment itself failed: {type(error).__name__}: {error}"
-        return Result(experiment.key, 0, as_meant=False, code="", findings=(("?", what),))
+        return Result(experiment.key, 0, as_meant=False, code="", findings=((NOT_MADE, what),))
 
     def _carried_out(self, experiment: Experiment) -> Result:
         begun_s = time.monotonic()
@@ -295,7 +300,7 @@ class Bench:
             start_new_session=True,
         )
         try:
-            stdout, stderr = child.communicate(timeout=LIMIT_S)
+            stdout, stderr = child.communicate(timeout=limit_s(LIMIT_S))
             code: int | str = child.returncode
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
@@ -324,7 +329,7 @@ class Bench:
             KILL: "signal=SIGKILL",
             END: "retval=0",
             NOTHING: "retval=0",
-            SLOW: f"delay_enter={int(SLOW_S * 1e6)}",
+            SLOW: f"delay_enter={int(limit_s(SLOW_S) * 1e6)}",
         }
         way = ways.get(experiment.error, f"error={experiment.error}")
         when = f"{experiment.n}{'+' if experiment.onward else ''}"
@@ -384,8 +389,8 @@ class Bench:
                 break
             folder = self._fresh("half")
             running = self.zygote.start(folder, world.pull_arguments(folder / "into"))
-            until_s = time.monotonic() + 20
-            while time.monotonic() < until_s and not any_final(folder / "into", world.files):
+            waiting = Waiting(20)
+            while not waiting.is_over() and not any_final(folder / "into", world.files):
                 time.sleep(0.001)
             self.zygote.tell(running, 9)
             self.zygote.wait(running)
@@ -396,8 +401,8 @@ class Bench:
 
     def _wait_ready(self, agent: Running) -> Ended | None:
         """Wait until an agent is ready; return how it ended, if it did."""
-        until_s = time.monotonic() + AGENT_ENDS_WITHIN_S
-        while time.monotonic() < until_s:
+        waiting = Waiting(limit_s(AGENT_ENDS_WITHIN_S))
+        while not waiting.is_over():
             if (agent.folder / "stdout").exists() and (agent.folder / "stdout").stat().st_size:
                 return None
             if (ended := self.zygote.poll(agent)) is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faults.bench import Bench
-from faults.judge import own_files
+from faults.judge import NOT_MADE, may_be_slowness, own_files
 from faults.processes import Zygote, imported_modules
 from faults.world import Program, World
 
@@ -105,9 +105,11 @@ def carry_out_all(
 ) -> Iterator[None]:
     """Carry out experiments at all benches; begin none when the clock, monotonic, says so.
 
-    It yields about once a second, for whoever wants to say how far it is.
+    It yields about once a second, for whoever wants to say how far it is. What may have been slow
+    only is carried out again in the end, alone and with longer limits; its first result is not
+    taken.
     """
-    waiting = iter([*experiments])
+    waiting, doubtful = iter([*experiments]), []
     lock, failures = threading.Lock(), []
 
     def work(bench: Bench) -> None:
@@ -118,16 +120,15 @@ def carry_out_all(
                     experiment = next(waiting, None)
                 if experiment is None:
                     return
-                try:
-                    result = bench.carry_out(experiment)
-                    n_failed = 0
-                except (AssertionError, OSError, ValueError) as error:
-                    n_failed += 1
-                    if n_failed > MOST_FAILED:
-                        raise
-                    result = bench.failed(experiment, error)
+                result = bench.carry_out(experiment)
+                is_made = all(rule != NOT_MADE for rule, _ in result.findings)
+                n_failed = 0 if is_made else n_failed + 1
+                assert n_failed <= MOST_FAILED, f"no experiment can be made: {result.findings}"
                 with lock:
-                    take(result)
+                    if may_be_slowness(result.findings):
+                        doubtful.append(experiment)
+                    else:
+                        take(result)
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failures.append(error)
 
@@ -140,3 +141,7 @@ def carry_out_all(
             yield
     if failures:
         raise failures[0]
+    for experiment in doubtful:
+        if time.monotonic() < until_s:
+            take(benches[0].again(experiment))
+            yield

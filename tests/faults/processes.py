@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faults.time_limits import Waiting, limit_s
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from faults.world import Program, World
 
 HERE = Path(__file__).resolve().parent
-# A run that has not ended by then is stuck: with the limits of the collection seconds are enough.
+# A run that has not ended by then may be stuck: with the limits of the collection seconds are
+# enough. What exceeds any of these is tried again with longer ones; see `time_limits`.
 LIMIT_S = 40.0
 ATTACHED_WITHIN_S = 20.0
 STUCK = "stuck"
@@ -159,10 +161,10 @@ class Zygote:
             os.kill(pid, signal.SIGUSR1)
         return running
 
-    def wait(self, running: Running, limit_s: float = LIMIT_S) -> Ended:
+    def wait(self, running: Running, seconds: float = LIMIT_S) -> Ended:
         """Wait until a run has ended; one that does not is ended, and called stuck."""
-        left_s = max(0.0, running.begun_s + limit_s - time.monotonic())
-        code: int | str | None = self._ask({"reap": running.pid, "timeout_s": left_s})["status"]
+        found = self._ask({"reap": running.pid, "timeout_s": limit_s(seconds)})
+        code: int | str | None = found["status"]
         if code is None:
             self._kill(running)
             code = STUCK
@@ -220,9 +222,9 @@ def attached(command: list[str], folder: Path) -> subprocess.Popen:
     """Start a tracer; return it when it has attached."""
     with (folder / "tracer").open("wb") as said:
         tracer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=said)
-    until_s = time.monotonic() + ATTACHED_WITHIN_S
+    waiting = Waiting(limit_s(ATTACHED_WITHIN_S))
     while b" attached" not in (text := (folder / "tracer").read_bytes()):
-        if tracer.poll() is not None or time.monotonic() > until_s:
+        if tracer.poll() is not None or waiting.is_over():
             tracer.kill()
             tracer.wait()
             raise AssertionError(f"the tracer does not attach: {text.decode(errors='replace')}")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from faults.time_limits import FACTOR, are_longer
 from instances.ports import free_port
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class World:
     def pull_arguments(self, into: Path, variant: Variant | None = None) -> tuple[str, ...]:
         """Return the arguments of the pull that every experiment makes."""
         collection = self.collection if variant is None else variant.collection
+        collection = longer_of(collection) if are_longer() else collection
         return "pull", str(collection), "--into", str(into), "--json"
 
     @property
@@ -256,13 +258,20 @@ class World:
             lines += [f"[agents.{name}]", f'url = "{facts["url"]}"']
             lines += [f'fingerprint = "{facts["fingerprint"]}"']
         lines += ["[servers.W]", f'url = "{self._web.url}"', 'manifest = "manifest.csv"']
-        lines += ["plain_http = true", "[limits]", f"patience_s = {PATIENCE_S}"]
-        lines += [f"timeout_s = {TIMEOUT_S}", "connections = 4", f"piece_bytes = {PIECE_BYTES}"]
+        lines += ["plain_http = true"]
         # The second source's bytes come over the relay: no row names its straight way.
         for a, b in (("S1", "D"), ("S2", "R"), ("R", "D"), ("W", "D")):
             lines += ["[[links]]", f'from = "{a}"', f'to = "{b}"']
             lines += ["bandwidth_bytes_per_s = 10000000"]
-        path.write_text("\n".join([*lines, ""]))
+        lines += ["[limits]", "connections = 4", f"piece_bytes = {PIECE_BYTES}"]
+        for place, factor in ((path, 1), (longer_of(path), FACTOR)):
+            patience = [f"patience_s = {factor * PATIENCE_S}", f"timeout_s = {factor * TIMEOUT_S}"]
+            place.write_text("\n".join([*lines, *patience, ""]))
+
+
+def longer_of(collection: Path) -> Path:
+    """Return the same collection with limits of time ten times as long."""
+    return collection.with_name(f"longer-{collection.name}")
 
 
 def said_when_ready(child: subprocess.Popen, name: str) -> dict[str, str]:
