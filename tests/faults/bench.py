@@ -43,7 +43,7 @@ from faults.judge import (
 )
 from faults.processes import LIMIT_S, STUCK, Ended, Running, Zygote
 from faults.sites import Names, Record, calls_of, lines_of, resolved
-from faults.time_limits import Waiting, limit_s, longer
+from faults.time_limits import Waiting, limit_s, longer, said
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -299,15 +299,12 @@ class Bench:
             errors="replace",
             start_new_session=True,
         )
-        try:
-            stdout, stderr = child.communicate(timeout=limit_s(LIMIT_S))
-            code: int | str = child.returncode
-        except subprocess.TimeoutExpired:
+        texts, code = said(child, LIMIT_S), child.returncode
+        if texts is None:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, 9)
-            stdout, stderr = child.communicate()
-            code = STUCK
-        return Ended(code, stdout, stderr, time.monotonic() - begun_s)
+            texts, code = child.communicate(), STUCK
+        return Ended(code, *texts, time.monotonic() - begun_s)
 
     # How a fault is made ----------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from faults.bench import Bench
 from faults.judge import NOT_MADE, may_be_slowness, own_files
 from faults.processes import Zygote, imported_modules
+from faults.time_limits import Late, carried_out
 from faults.world import Program, World
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from faults.bench import Result
     from faults.experiments import Experiment
 
-NO_TRACING = "strace may not trace here"
+NO_TRACING, TRIED_WITHIN_S = "strace may not trace here", 30.0
 # So many experiments one after the other may fail of themselves.
 MOST_FAILED = 5
 
@@ -33,19 +34,12 @@ def why_no_tracing() -> str | None:
     if shutil.which("strace") is None:
         return "no strace here"
     command = ["strace", "-f", "-o", os.devnull, "-e", "inject=getcwd:error=EIO:when=9", "true"]
-    child = subprocess.Popen(["sleep", "5"])
+    child = subprocess.Popen(["sleep", "60"])
+    # To attach may be refused where to start is not.
+    attaching = ["timeout", "0.2", "strace", "-o", os.devnull, "-p", str(child.pid)]
     try:
-        tried = [
-            subprocess.run(command, capture_output=True, timeout=10, check=False).returncode,
-            # To attach may be refused where to start is not.
-            subprocess.run(
-                ["timeout", "0.2", "strace", "-o", os.devnull, "-p", str(child.pid)],
-                capture_output=True,
-                timeout=10,
-                check=False,
-            ).returncode,
-        ]
-    except (OSError, subprocess.SubprocessError):
+        tried = [carried_out(each, TRIED_WITHIN_S).returncode for each in (command, attaching)]
+    except (OSError, Late):
         tried = [1]
     finally:
         child.kill()

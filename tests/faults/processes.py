@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faults.time_limits import Waiting, limit_s
+from faults.time_limits import Waiting, carried_out, limit_s
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -239,14 +239,6 @@ def imported_modules(world: World, folder: Path) -> list[str]:
     names = folder / "modules"
     environment = world.program.environment(str(folder)) | {"FAULTS_MODULES": str(names)}
     command = world.program.command(*world.pull_arguments(folder / "into"))
-    found = subprocess.run(
-        command,
-        env=environment,
-        cwd=NOWHERE,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    found = carried_out(command, LIMIT_S, env=environment, cwd=NOWHERE)
     assert found.returncode == 0, f"a clean pull fails: {found.stderr}"
     return [m for m in names.read_text().split("\n") if m not in ("sitecustomize", "")]

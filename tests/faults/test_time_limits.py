@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from faults.copies import DONE, SAID, Trial
 from faults.experiments import SHIM, Experiment
 from faults.judge import may_be_slowness
 from faults.laboratory import carry_out_all
-from faults.time_limits import Late, Waiting, are_longer, limit_s, longer
+from faults.time_limits import Late, Waiting, are_longer, carried_out, limit_s, longer
 
 EXPERIMENT = Experiment(
     target="one", injector=SHIM, call="os.open", kind="a.py:b", error="EIO", n=1
@@ -158,3 +159,10 @@ def test_what_may_have_been_slow_stays_to_be_done_where_time_is_up():
     for _ in carry_out_all([bench], ["slow"], taken.append, until_s=until_s):
         pass
     assert taken == []
+
+
+def test_a_command_is_carried_out_or_late():
+    done = carried_out([sys.executable, "-c", "print('well')"], 60.0)
+    assert (done.returncode, done.stdout) == (0, "well\n")
+    with pytest.raises(Late, match="has not ended"):
+        carried_out(["sleep", "60"], 0.1)

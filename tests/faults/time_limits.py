@@ -6,13 +6,16 @@ is imported here, for a copy of it loads this, too.
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 FACTOR = 10.0
 # Whoever waits looks more often than this, if the machine lets it.
 MOST_BETWEEN_LOOKS_S = 0.1
+LOOKS_EVERY_S = 0.02
 _factors = [1.0]
 
 
@@ -59,3 +62,33 @@ class Waiting:
         self._left_s -= min(now_s - self._looked_s, MOST_BETWEEN_LOOKS_S)
         self._looked_s = now_s
         return self._left_s <= 0
+
+
+def said(child: subprocess.Popen[str], seconds: float) -> tuple[str, str] | None:
+    """Return what a process said until its end; None where it goes on after a limit."""
+    waiting = Waiting(limit_s(seconds))
+    while not waiting.is_over():
+        try:
+            return child.communicate(timeout=LOOKS_EVERY_S)
+        except subprocess.TimeoutExpired:
+            pass
+    return None
+
+
+def carried_out(command: list[str], seconds: float, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command and return how it ended; `Late` where it does not."""
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        **how,
+    )
+    texts = said(child, seconds)
+    if texts is None:
+        child.kill()
+        child.communicate()
+        raise Late(f"{command} has not ended after {limit_s(seconds):g} s")
+    return subprocess.CompletedProcess(command, child.returncode, *texts)

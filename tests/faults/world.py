@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from faults.time_limits import FACTOR, are_longer
+from faults.time_limits import FACTOR, LOOKS_EVERY_S, Waiting, are_longer, carried_out, limit_s
 from instances.ports import free_port
 
 if TYPE_CHECKING:
@@ -72,19 +72,10 @@ class Program:
         ours = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
         return {**ours, **QUIET, **({"PYTHONPATH": path} if path else {})}
 
-    def run(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end, without any fault."""
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.environment(),
-            cwd=NOWHERE,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        command = self.command(*arguments)
+        return carried_out(command, READY_WITHIN_S, env=self.environment(), cwd=NOWHERE)
 
 
 def small_files(seed: int) -> dict[str, bytes]:
@@ -277,7 +268,9 @@ def longer_of(collection: Path) -> Path:
 def said_when_ready(child: subprocess.Popen, name: str) -> dict[str, str]:
     """Return the line of JSON that an agent says when it is ready."""
     assert child.stdout is not None
-    ready, _, _ = select.select([child.stdout], [], [], READY_WITHIN_S)
+    waiting, ready = Waiting(limit_s(READY_WITHIN_S)), []
+    while not ready and not waiting.is_over():
+        ready, _, _ = select.select([child.stdout], [], [], LOOKS_EVERY_S)
     line = child.stdout.readline() if ready else b""
     assert line.strip(), f"{name} is not ready: exit code {child.poll()}"
     return json.loads(line)
