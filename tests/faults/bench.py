@@ -43,7 +43,7 @@ from faults.judge import (
 )
 from faults.processes import LIMIT_S, STUCK, Ended, Running, Zygote
 from faults.sites import Names, Record, calls_of, lines_of, resolved
-from faults.time_limits import Waiting, limit_s, longer, said
+from faults.time_limits import CLEAN_TRIES, Waiting, limit_s, longer, said
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -109,15 +109,13 @@ class Bench:
         folder = self._fresh("record")
         trace = folder / "trace"
         tracer = ["strace", "-f", "-yy", "-e", "signal=none", *RECORDED, "-o", str(trace)]
-        ended = self._clean_run(target, folder, tracer=tracer)
-        assert ended.code == 0, f"a clean run of {target} fails: {ended.stderr}"
+        self._clean_run(target, folder, tracer=tracer)
         return Record.of(calls_of(lines_of(trace), self._names(folder)), self._names(folder))
 
     def counts(self, target: str) -> dict[str, int]:
         """Return how often each call was made from each place of the program, by the shim."""
         folder = self._fresh("counts")
-        ended = self._clean_run(target, folder, fault={"record": str(folder / "counts")})
-        assert ended.code == 0, f"a clean run of {target} fails: {ended.stderr}"
+        self._clean_run(target, folder, fault={"record": str(folder / "counts")})
         return json.loads((folder / "counts").read_text())
 
     def n_imports(self) -> int:
@@ -142,7 +140,15 @@ class Bench:
                 found += importing(self.n_imports(), places)
         return found
 
-    def _clean_run(self, target: str, folder: Path, **how: Any) -> Ended:
+    def _clean_run(self, target: str, folder: Path, **how: Any) -> None:
+        for _ in range(CLEAN_TRIES):
+            self._fresh(folder.name)
+            ended = self._tried_clean(target, folder, **how)
+            if ended.code == 0:
+                return
+        raise AssertionError(f"clean runs of {target} fail: {ended.stderr}")
+
+    def _tried_clean(self, target: str, folder: Path, **how: Any) -> Ended:
         into = folder / "into"
         if target not in ("S1", "R"):
             if target == "again":
@@ -152,9 +158,8 @@ class Bench:
         agent = self.zygote.start(folder, variant.arguments, **how)
         self._wait_ready(agent)
         arguments = self.laboratory.world.pull_arguments(into, variant)
-        pulled = self.zygote.run(folder / "pull", arguments)
-        assert pulled.code == 0, pulled.stderr
-        return self._ended_agent(agent)
+        pulled, ended = self.zygote.run(folder / "pull", arguments), self._ended_agent(agent)
+        return ended if pulled.code == 0 else pulled
 
     # Experiments ------------------------------------------------------------------------------
 

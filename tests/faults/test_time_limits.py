@@ -166,3 +166,17 @@ def test_a_command_is_carried_out_or_late():
     assert (done.returncode, done.stdout) == (0, "well\n")
     with pytest.raises(Late, match="has not ended"):
         carried_out(["sleep", "60"], 0.1)
+
+
+def test_what_is_planned_is_counted_by_a_run_that_has_ended_well(tmp_path):
+    """A machine that stands still for a while makes one run fail, and not all that depend on it."""
+    n_runs = tmp_path / "n"
+    n_runs.write_text("")
+
+    def run(_folder, _generation):
+        with n_runs.open("a") as file:
+            file.write("x")
+        return SAID if n_runs.read_text() == "x" else DONE
+
+    assert Trial("one", lambda _: None, run)._plan(tmp_path) == []
+    assert n_runs.read_text() == "xx"

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 FACTOR = 10.0
+# A run without a fault may fail so often beside other work, before any experiment can be planned.
+CLEAN_TRIES = 5
 # Whoever waits looks more often than this, if the machine lets it.
 MOST_BETWEEN_LOOKS_S = 0.1
 LOOKS_EVERY_S = 0.02

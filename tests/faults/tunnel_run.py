@@ -119,10 +119,10 @@ def run(folder: Path, generation: int) -> int:
 class TunnelTrial(Trial):
     """A kernel that says that a program has ended, which has not, is beyond what can be noticed."""
 
-    def _plan(self, folder: Path) -> list[Experiment]:
+    def _plan(self, scratch: Path) -> list[Experiment]:
         return [
             each
-            for each in super()._plan(folder)
+            for each in super()._plan(scratch)
             if not (each.error == shim.END and each.kind == "duplex.py:_take")
         ]
 
