@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
@@ -492,6 +493,36 @@ class Schedule(ScheduleContents):
 
     def __hash__(self) -> int:
         return hash((self.method, self.destination, self.makespan_s, self.problem_sha256))
+
+    def plot(self, problem: Problem) -> Figure:
+        """Draw who sends and receives what, and when, as `datacollect.plot_schedule` does.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of this schedule.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ProblemError
+            The schedule does not belong to the problem.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> figure = dc.direct(problem).plot(problem)
+        >>> float(figure.get_figwidth())
+        12.0
+        """
+        # This room knows no pictures; the package has them by name.
+        from datacollect import plot_schedule
+
+        return plot_schedule(problem, self)
 
     def _repr_html_(self) -> str:
         """Show the schedule in a notebook."""

@@ -11,7 +11,9 @@ from datacollect.numbers.intervals import mean_interval
 from datacollect.study.axes import paired, unpaired
 from datacollect.study.chance import Chance, chance_in
 from datacollect.study.cpu_cost import ProcessorTime, processor_time
+from datacollect.study.report.figures import draw_panels, panel_groups
 from datacollect.study.report.headings import axis_heading
+from datacollect.study.report.panels import panels_of
 from datacollect.study.report.setting_runs import paired_ratio, settings_run
 from datacollect.study.report.tables import named
 
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from datacollect.study.axes import Labels
     from datacollect.study.report.folders import SweepFolder
+    from datacollect.study.report.panels import Panel
     from datacollect.study.report.setting_runs import SettingRuns
 
 RATIO = "over_base"
@@ -69,6 +73,10 @@ class SweepReport:
         Whether seeds differ at all.
     cpu_cost : ProcessorTime
     n_runs : int
+    title : str
+        Over its figures.
+    panels : tuple of Panel
+        What they show.
     """
 
     name: str
@@ -78,6 +86,12 @@ class SweepReport:
     chance: Chance
     cpu_cost: ProcessorTime
     n_runs: int
+    title: str
+    panels: tuple[Panel, ...]
+
+    def plots(self) -> list[Figure]:
+        """Draw its figures, in the order of the report's files; none where no axis has values."""
+        return [draw_panels(panels, self.title) for panels in panel_groups(self.panels)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it but the results, which `rows` has."""
@@ -107,6 +121,8 @@ def sweep_report(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> S
         chance=chance_in(sweep.table, sweep.axes),
         cpu_cost=processor_time(sweep.table),
         n_runs=len(sweep.table),
+        title=str(sweep.tree.get("title") or sweep.name),
+        panels=tuple(panels_of(sweep)),
     )
 
 

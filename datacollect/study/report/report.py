@@ -16,7 +16,7 @@ from datacollect.files.units import counted, format_duration
 from datacollect.study.opening import make_folder
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
-from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
+from datacollect.study.report.figures import picture_bytes
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.known_hooks import hook_for
 from datacollect.study.report.own import SweepReport, require_over, sweep_report
@@ -27,7 +27,7 @@ from datacollect.study.report.page import (
     run_tree,
     sweep_tree,
 )
-from datacollect.study.report.panels import panels_of, panels_table
+from datacollect.study.report.panels import panels_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.report.verdicts import Verdicts, no_verdicts
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from datacollect.study.report.folders import SweepFolder
-    from datacollect.study.report.panels import Panel
     from datacollect.study.report.verdicts import Hook
 
 PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report"
@@ -95,6 +95,37 @@ class Report:
                 ("files", str(len(self.files))),
             ],
         )
+
+    def plots(self) -> list[Figure]:
+        """Draw the figures of all sweeps, as the report's files have them.
+
+        Returns
+        -------
+        list of matplotlib.figure.Figure
+            In the order of `sweeps`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import datacollect as dc
+        >>> scenario = {
+        ...     "topology": {"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e6},
+        ...     "hosts": {
+        ...         "destination": {"at": "N0"},
+        ...         "sources": [{"at": "N1", "backlog_bytes": 1_000_000}],
+        ...     },
+        ... }
+        >>> rates = {"name": "rate", "key": "topology.rate_bytes_per_s", "values": [1e5, 1e6]}
+        >>> experiment = dc.Experiment.from_dict(
+        ...     {"engine": "fluid", "seeds": {"least": 2, "batch": 2}, "axes": [rates]},
+        ...     scenario=scenario,
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dc.sweep(experiment, folder, workers=0)
+        ...     len(dc.report(folder).plots())
+        1
+        """
+        return [figure for sweep in self.sweeps for figure in sweep.plots()]
 
     @property
     def claims(self) -> pd.DataFrame:
@@ -252,7 +283,7 @@ class _Parts:
     def __init__(self, sweep: SweepFolder, over: Mapping[str, str] | None) -> None:
         self.sweep, self.stem = sweep, file_stem(sweep.name)
         self.report = sweep_report(sweep, over)
-        self.panels: list[Panel] = panels_of(sweep)
+        self.panels = list(self.report.panels)
         self.summary = summary_table(sweep)
         self.tables = {
             "own": self._cells("_own", self.report.own.table),
@@ -269,11 +300,10 @@ class _Parts:
         """Return contents by name."""
         cells = [*self.tables.values(), self._cells("_runs", self.sweep.table)]
         found = {table.file: table.to_csv().encode() for table in cells}
-        groups = panel_groups(self.panels)
-        with counting(len(groups), "figures") as step:
-            for i, panels in enumerate(groups):
+        figures = self.report.plots()
+        with counting(len(figures), "figures") as step:
+            for i, figure in enumerate(figures):
                 stem = self.stem if i == 0 else f"{self.stem}-{i + 1}"
-                figure = draw_panels(panels, str(self.sweep.tree.get("title") or self.sweep.name))
                 for suffix in ("png", "svg"):
                     found[f"{stem}.{suffix}"] = picture_bytes(figure, suffix)
                 step()

@@ -520,6 +520,7 @@ def _stand(
         not_here=n_not_here,
         never_came=register.n_absent(),
         cancelled=event.cancelled,
+        log_lacks=log.lacks,
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -31,6 +31,10 @@ MOST_NAMED = 100
 
 RUN = "`datacollect event run` continues"
 UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, while files are still collected"
+RECOVER = (
+    "where no newer copy is there, stop `datacollect event run`, let `datacollect event recover` "
+    "make it, and start again"
+)
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
 FROM_COPY = (
     f"{RUN} where bistros still hold it; otherwise restore it from a copy, or ask its person for "
@@ -270,7 +274,7 @@ def evidence_of(
         *files.lacks(),
         *_waiting(waiting),
         *_listed(standing, listed.values(), now_s, is_listed=missing is not None),
-        *_judged(unlogged, moved),
+        *_judged(standing, unlogged, moved),
     ]
     unknown = [each for each in lacks if each.kind in MAY_BE_ANYWHERE]
     if unknown:
@@ -322,7 +326,7 @@ def evidence_of_cancelled(
     remedy = "what lies here stays"
     lacks = (
         *files.lacks(),
-        *_judged(unlogged, _Tally()),
+        *_judged(standing, unlogged, _Tally()),
         Lack(CANCELLED, 0, "the organiser", None, text, remedy),
     )
     return Evidence(here, files.n_here, files.n_unmeasured, is_read, lacks)
@@ -405,14 +409,18 @@ def _remedy(kind: str, who: str) -> str:
     return remedies.get(kind) or f"ask {who}, or {SEND_AGAIN}"
 
 
-def _judged(unlogged: _Tally, moved: _Tally) -> list[Lack]:
+def _judged(standing: Standing, unlogged: _Tally, moved: _Tally) -> list[Lack]:
     found = []
     if unlogged.n:
         text = (
             f"{counted(unlogged.n, 'verdict')}: not in the log of verdicts that enough witnesses "
             "have signed"
         )
-        found.append(unlogged.lack("not published", "the destination", text, RUN))
+        remedy = RUN
+        if standing.log_lacks:
+            # Witnesses sign nothing more; however long it runs, nothing is published.
+            text, remedy = f"{text}: {standing.log_lacks}", RECOVER
+        found.append(unlogged.lack("not published", "the destination", text, remedy))
     if moved.n:
         text = (
             f"{counted(moved.n, 'entry', 'entries')}: refused as late, and in time since the "

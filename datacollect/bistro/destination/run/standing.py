@@ -101,6 +101,9 @@ class Standing:
         Of the refused ones, those that no bistro had when there was no time left.
     cancelled : str or None
         Why the event has ended for good; None: it has not, or an earlier version has not said.
+    log_lacks : str
+        What the folder lacks of the log of verdicts that witnesses have signed, in words: they sign
+        nothing more until it is there. Empty: nothing known.
     """
 
     event: str
@@ -131,6 +134,7 @@ class Standing:
     not_here: int = 0
     never_came: int = 0
     cancelled: str | None = None
+    log_lacks: str = ""
 
     @property
     def silent(self) -> tuple[str, ...]:

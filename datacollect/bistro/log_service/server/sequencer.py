@@ -139,6 +139,11 @@ class Sequencer:
         """Entries of the largest published checkpoint; -1: there is none."""
         return self._core.published_size
 
+    @property
+    def missing(self) -> str:
+        """Return what the folder lacks of what witnesses have signed, in words; empty: nothing."""
+        return self._core.missing
+
     async def ask(self, asked: Asked) -> Reply:
         """Return the answer to a request, in every case."""
         try:

@@ -163,6 +163,11 @@ class VerdictLog:
         """Of the largest log that enough witnesses have signed; -1: none yet."""
         return self._sequencer.published_size
 
+    @property
+    def lacks(self) -> str:
+        """Return what its folder lacks of what witnesses have signed, in words; empty: nothing."""
+        return self._sequencer.missing
+
     async def _run(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         try:

@@ -40,10 +40,9 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.keys import public_key_bytes, write_private_key
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
+@contextmanager
+def running_world(folder):
     """One service, three witnesses, two bistros that do not run yet, a destination's file."""
-    folder = tmp_path_factory.mktemp("world")
     with world_with_destination(folder, 1.0) as made:
         (folder / "tickets").mkdir()
         made.start_witnesses(0, 1, 2)
@@ -51,9 +50,27 @@ def world(tmp_path_factory):
         yield made
 
 
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A world that tests share, and with it one log of verdicts."""
+    with running_world(tmp_path_factory.mktemp("world")) as made:
+        yield made
+
+
 @pytest.fixture
 def person(world, tmp_path, monkeypatch):
     """A folder with somebody's ticket; commands run there."""
+    return arrived(world, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def own_world(tmp_path_factory):
+    """A world whose witnesses have signed no verdict yet."""
+    with running_world(tmp_path_factory.mktemp("own-world")) as made:
+        yield made
+
+
+def arrived(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
     number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
@@ -356,8 +373,9 @@ def lacking_of(file, capsys) -> list[str]:
 
 
 @pytest.mark.slow
-def test_an_event_that_was_cancelled_is_collected_no_more(world, person, capsys):
-    """Really the last test here: it ends the event, for services, bistros and the destination."""
+def test_an_event_that_was_cancelled_is_collected_no_more(own_world, tmp_path, monkeypatch, capsys):
+    """Its verdicts are published, so it needs a log that no other test's folder holds."""
+    world, person = own_world, arrived(own_world, tmp_path, monkeypatch)
     file, folder = destination_of(world, "cancelled"), world.folder / "cancelled"
     if not (person / "organiser.key").exists():
         write_private_key(person / "organiser.key", key_of("organiser"))

@@ -316,6 +316,16 @@ def test_verdicts_that_are_not_published_are_none(status, tmp_path):
     assert lacking(status("into", "--json")[1])["not published"]["n"] == 2
 
 
+def test_verdicts_that_witnesses_will_not_sign_are_said_with_why(status, tmp_path):
+    """Running on would publish nothing: they have signed more than the folder holds."""
+    why = "witness w1 has signed 4 entries of this log, and its folder holds 0"
+    Collected(tmp_path / "into", is_logged=False).leave(log_lacks=why)
+    lack = lacking(status("into", "--json")[1])["not published"]
+    assert why in lack["text"]
+    assert "event recover" in lack["remedy"]
+    assert "continues" not in lack["remedy"]
+
+
 def test_who_was_late_until_the_deadline_was_moved_is_in_time(status, tmp_path):
     """The register still says late; by the deadline of now it is not."""
     late_s = EVENT.latest_s + 100

@@ -13,6 +13,7 @@ from instances.events import key_of
 from instances.lost_destinations import Collecting, collecting_world, remove
 
 from datacollect.bistro.destination.missing import LOST_SINCE
+from datacollect.bistro.log_service.server import mirroring
 from datacollect.bistro.log_service.server.verdict_log import VerdictLog
 from datacollect.bistro.mirror.mirror import mirror_once
 from datacollect.commands.main import run
@@ -249,14 +250,19 @@ def test_verdicts_that_no_mirror_has_come_from_the_receipts_of_people(collecting
 def test_destination_whose_log_is_dead_collects_and_names_what_it_cannot_prove(
     collecting, monkeypatch
 ):
-    monkeypatch.setattr(VerdictLog.record, "__defaults__", (2.0,))
+    monkeypatch.setattr(VerdictLog.record, "__defaults__", (4.0,))
+    # Its mirror holds more, too, and takes nothing: the log goes on without it.
+    monkeypatch.setattr(mirroring, "AWAY_S", 0.2)
     lose_disk(collecting)
     assert collecting.recover(mirror="older")[0] == 1
     collecting.run_once()
     status = collecting.status()
     assert collecting.collected_files() == FILES
-    lacking = {each["kind"]: each["n"] for each in status["lacking"]}
-    assert lacking["not published"] >= 1
+    (lack,) = (each for each in status["lacking"] if each["kind"] == "not published")
+    assert lack["n"] >= 1
+    # However long it runs, witnesses sign nothing more.
+    assert "signed 3 entries of this log, and its folder holds 2" in lack["text"]
+    assert "event recover" in lack["remedy"]
     assert status["n_verdicts"] == 2
     assert status["lies"] == []
 
