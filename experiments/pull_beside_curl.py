@@ -267,6 +267,8 @@ def main() -> None:
     parser.add_argument("--folder", help="where to work; the system's if absent")
     parser.add_argument("--only", choices=("start", "large", "small", "relay"), nargs="+")
     options = parser.parse_args()
+    # Where it is set each start would compile the program anew, a second of processor time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     n_bytes = int(options.gib * GIB)
     parts = {
         "start": lambda folder: starting(folder, options.pairs),

@@ -7,14 +7,20 @@ where those are limited (``ulimit -v``, job systems) it is looked beforehand.
 from __future__ import annotations
 
 import errno
+import gc
 import mmap
 import os
 import re
 import resource
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datacollect.errors import DatacollectError
 from datacollect.files.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # What a thread's stack takes where nothing limits it, on any system that this runs on, or less.
 STACK_BYTES = 8 * 2**20
@@ -24,6 +30,21 @@ RAISE_IT = "raise `ulimit -v`"
 # Of the dynamic loader, which maps a library piece by piece (glibc's elf/dl-load.c).
 _NO_SEGMENT = re.compile("failed to map segment|cannot map zero-fill|annot allocate memory")
 _NO_THREAD = "start new thread"
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage in circles within: where much is read that has none, and all of it stays.
+
+    Python would walk all of it again and again as it grows.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def is_memory_short(error: BaseException) -> bool:

@@ -29,6 +29,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # Spreadsheets write the first, people the others.
 _SAID = re.compile(r"sep=(.)[ \t]*(\r\n|\r|\n)", re.IGNORECASE)
 _EMPTY_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COUNT = re.compile(r"\s*\d*\s*", re.ASCII)
 # How pandas names a column without a name, once it has read and written a table again.
 _UNNAMED = re.compile(r"\s*(Unnamed: \d+(\.\d+)?)?\s*", re.ASCII)
@@ -250,9 +251,14 @@ def _separator(text: str, where: str) -> str:
     return fitting[0] if fitting else ","
 
 
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text with what ends each, as far as they are wanted, without a copy."""
+    return (found[0] for found in _LINE.finditer(text))
+
+
 def _first_row(text: str, separator: str, where: str) -> list[str]:
     try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+        return next(csv.reader(_lines(text), delimiter=separator), [])
     except csv.Error as error:
         raise ProblemError(f"{where}: not a CSV file: {error}; is this a table?") from None
 

@@ -495,7 +495,9 @@ class Schedule(ScheduleContents):
         return hash((self.method, self.destination, self.makespan_s, self.problem_sha256))
 
     def plot(self, problem: Problem) -> Figure:
-        """Draw who sends and receives what, and when, as `datacollect.plot_schedule` does.
+        """Draw who sends and receives what, and when.
+
+        It is the picture of `datacollect.pictures.plot.plot_schedule`.
 
         Parameters
         ----------

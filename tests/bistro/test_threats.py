@@ -258,10 +258,13 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
         A_PERSON,
         (
             "seals a list of files that lies: other sizes or numbers than there are, names twice, "
-            "names with `..`, a thousand million files, ten thousand empty names"
+            "names with `..`, a thousand million files, ten thousand empty names, "
+            "more than ten thousand folders"
         ),
     ): (
         f"{FILE_LIST}::test_what_is_no_list_of_files_is_refused_by_the_library_and_by_the_page",
+        f"{FILE_LIST}::test_a_body_makes_ten_thousand_folders_at_most",
+        f"{FILE_SETS}::test_names_that_look_alike_make_no_more_folders_than_one_each",
         f"{FILE_LIST}::test_a_header_that_lies_is_refused_before_anything_of_the_body_is_read",
         f"{FILE_SETS}::test_a_body_that_lies_is_refused_and_nothing_of_it_stays",
     ),

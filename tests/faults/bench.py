@@ -31,7 +31,7 @@ from faults.experiments import (
 from faults.judge import (
     CRASHES,
     KILLED,
-    MAY_BE_SLOWNESS,
+    NOT_MADE,
     REFUSALS,
     Finding,
     absent_files,
@@ -43,6 +43,7 @@ from faults.judge import (
 )
 from faults.processes import LIMIT_S, STUCK, Ended, Running, Zygote
 from faults.sites import Names, Record, calls_of, lines_of, resolved
+from faults.time_limits import CLEAN_TRIES, Waiting, limit_s, longer, said
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Result:
         The last of what the run said.
     took_s : float
     tries : int
-        2 where the first found something that the second did not.
+        2 where the first may have been slow only, so that the second one counts.
     """
 
     key: str
@@ -108,15 +109,13 @@ class Bench:
         folder = self._fresh("record")
         trace = folder / "trace"
         tracer = ["strace", "-f", "-yy", "-e", "signal=none", *RECORDED, "-o", str(trace)]
-        ended = self._clean_run(target, folder, tracer=tracer)
-        assert ended.code == 0, f"a clean run of {target} fails: {ended.stderr}"
+        self._clean_run(target, folder, tracer=tracer)
         return Record.of(calls_of(lines_of(trace), self._names(folder)), self._names(folder))
 
     def counts(self, target: str) -> dict[str, int]:
         """Return how often each call was made from each place of the program, by the shim."""
         folder = self._fresh("counts")
-        ended = self._clean_run(target, folder, fault={"record": str(folder / "counts")})
-        assert ended.code == 0, f"a clean run of {target} fails: {ended.stderr}"
+        self._clean_run(target, folder, fault={"record": str(folder / "counts")})
         return json.loads((folder / "counts").read_text())
 
     def n_imports(self) -> int:
@@ -129,18 +128,27 @@ class Bench:
     def experiments(
         self, targets: Sequence[str] = TARGETS, places: int = 8, *, with_imports: bool = True
     ) -> list[Experiment]:
-        """Return all experiments: from records of clean runs."""
+        """Return all experiments: from records of clean runs, which may take their time."""
         found: list[Experiment] = []
-        for target in targets:
-            if self.laboratory.may_trace:
-                found += traced(target, self.record(target), places)
-            if target != "R":  # what a relay's Python does is what a source's does
-                found += shimmed(target, self.counts(target), max(1, places // 2))
-        if self.laboratory.may_trace and with_imports and "pull" in targets:
-            found += importing(self.n_imports(), places)
+        with longer():
+            for target in targets:
+                if self.laboratory.may_trace:
+                    found += traced(target, self.record(target), places)
+                if target != "R":  # what a relay's Python does is what a source's does
+                    found += shimmed(target, self.counts(target), max(1, places // 2))
+            if self.laboratory.may_trace and with_imports and "pull" in targets:
+                found += importing(self.n_imports(), places)
         return found
 
-    def _clean_run(self, target: str, folder: Path, **how: Any) -> Ended:
+    def _clean_run(self, target: str, folder: Path, **how: Any) -> None:
+        for _ in range(CLEAN_TRIES):
+            self._fresh(folder.name)
+            ended = self._tried_clean(target, folder, **how)
+            if ended.code == 0:
+                return
+        raise AssertionError(f"clean runs of {target} fail: {ended.stderr}")
+
+    def _tried_clean(self, target: str, folder: Path, **how: Any) -> Ended:
         into = folder / "into"
         if target not in ("S1", "R"):
             if target == "again":
@@ -150,27 +158,29 @@ class Bench:
         agent = self.zygote.start(folder, variant.arguments, **how)
         self._wait_ready(agent)
         arguments = self.laboratory.world.pull_arguments(into, variant)
-        pulled = self.zygote.run(folder / "pull", arguments)
-        assert pulled.code == 0, pulled.stderr
-        return self._ended_agent(agent)
+        pulled, ended = self.zygote.run(folder / "pull", arguments), self._ended_agent(agent)
+        return ended if pulled.code == 0 else pulled
 
     # Experiments ------------------------------------------------------------------------------
 
     def carry_out(self, experiment: Experiment) -> Result:
-        """Carry out an experiment and judge it; twice where slowness may be to blame."""
-        result = self._carried_out(experiment)
-        rules = {rule for rule, _ in result.findings}
-        if rules and rules <= MAY_BE_SLOWNESS:
-            second = self._carried_out(experiment)
-            return second if second.findings else replace(second, tries=2)
-        return result
+        """Carry out an experiment and judge it."""
+        try:
+            return self._carried_out(experiment)
+        except (AssertionError, OSError, ValueError) as error:
+            return self._failed(experiment, error)
 
-    def failed(self, experiment: Experiment, error: Exception) -> Result:
+    def again(self, experiment: Experiment) -> Result:
+        """Carry out an experiment that may have been slow only; nothing else is to work then."""
+        with longer():
+            return replace(self.carry_out(experiment), tries=2)
+
+    def _failed(self, experiment: Experiment, error: Exception) -> Result:
         """Return the result of an experiment that could not be made; make the next possible."""
         self.zygote.close()
         self.zygote = self.laboratory.zygote()
         what = f"the experiment itself failed: {type(error).__name__}: {error}"
-        return Result(experiment.key, 0, as_meant=False, code="", findings=(("?", what),))
+        return Result(experiment.key, 0, as_meant=False, code="", findings=((NOT_MADE, what),))
 
     def _carried_out(self, experiment: Experiment) -> Result:
         begun_s = time.monotonic()
@@ -294,15 +304,12 @@ class Bench:
             errors="replace",
             start_new_session=True,
         )
-        try:
-            stdout, stderr = child.communicate(timeout=LIMIT_S)
-            code: int | str = child.returncode
-        except subprocess.TimeoutExpired:
+        texts, code = said(child, LIMIT_S), child.returncode
+        if texts is None:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, 9)
-            stdout, stderr = child.communicate()
-            code = STUCK
-        return Ended(code, stdout, stderr, time.monotonic() - begun_s)
+            texts, code = child.communicate(), STUCK
+        return Ended(code, *texts, time.monotonic() - begun_s)
 
     # How a fault is made ----------------------------------------------------------------------
 
@@ -324,7 +331,7 @@ class Bench:
             KILL: "signal=SIGKILL",
             END: "retval=0",
             NOTHING: "retval=0",
-            SLOW: f"delay_enter={int(SLOW_S * 1e6)}",
+            SLOW: f"delay_enter={int(limit_s(SLOW_S) * 1e6)}",
         }
         way = ways.get(experiment.error, f"error={experiment.error}")
         when = f"{experiment.n}{'+' if experiment.onward else ''}"
@@ -384,8 +391,8 @@ class Bench:
                 break
             folder = self._fresh("half")
             running = self.zygote.start(folder, world.pull_arguments(folder / "into"))
-            until_s = time.monotonic() + 20
-            while time.monotonic() < until_s and not any_final(folder / "into", world.files):
+            waiting = Waiting(20)
+            while not waiting.is_over() and not any_final(folder / "into", world.files):
                 time.sleep(0.001)
             self.zygote.tell(running, 9)
             self.zygote.wait(running)
@@ -396,8 +403,8 @@ class Bench:
 
     def _wait_ready(self, agent: Running) -> Ended | None:
         """Wait until an agent is ready; return how it ended, if it did."""
-        until_s = time.monotonic() + AGENT_ENDS_WITHIN_S
-        while time.monotonic() < until_s:
+        waiting = Waiting(limit_s(AGENT_ENDS_WITHIN_S))
+        while not waiting.is_over():
             if (agent.folder / "stdout").exists() and (agent.folder / "stdout").stat().st_size:
                 return None
             if (ended := self.zygote.poll(agent)) is not None:

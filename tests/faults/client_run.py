@@ -24,6 +24,7 @@ from faults import shim
 shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
+from faults.time_limits import limit_s  # noqa: E402
 from instances.custody import CHANGES, verdict_log  # noqa: E402
 from instances.events import event_bytes, key_of, proof_of  # noqa: E402
 
@@ -161,7 +162,7 @@ class Handler(BaseHTTPRequestHandler):
 def run(folder: Path, generation: int) -> int:
     """Hand in, and come again to ask what became of it; return how that ended."""
     # Whoever has a fault waits without result; without one, slow machines take a while.
-    uploading.PATIENCE_S = 30.0 if generation else 1.5
+    uploading.PATIENCE_S = limit_s(30.0) if generation else 1.5
     pushing.AGAIN_S = 0.01
     try:
         for _ in range(2):

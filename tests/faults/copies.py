@@ -18,8 +18,11 @@ from pathlib import Path
 
 from faults import shim
 from faults.experiments import Experiment, shimmed
+from faults.time_limits import CLEAN_TRIES, FACTOR, Late, Waiting, limit_s, longer
 
-DONE, SAID, BROKEN = 0, 3, 1
+DONE, SAID, BROKEN, LATE = 0, 3, 1, 4
+# A copy that has not ended by then may be stuck.
+LIMIT_S = 120.0
 # Garbage that was read may be written again, and a clock that is wrong is another test's.
 LEFT_OUT = ("GARBAGE", "CORRUPT")
 
@@ -35,7 +38,8 @@ class Trial:
         Lays out what is needed in a folder that is there.
     run : callable
         Takes the folder and how often it was run before; returns `DONE`, or `SAID` where it has
-        ended otherwise and said why, or `BROKEN`.
+        ended otherwise and said why, or `BROKEN`. It raises `Late` where something of its own has
+        not come in time. Its limits are those of `limit_s`.
     wrong : callable
         Takes the folder after a run without a fault; returns what is wrong, or nothing.
     check : callable
@@ -61,11 +65,11 @@ class Trial:
         """Carry out all experiments, or each so manieth; return 1 where a rule was broken."""
         step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
         with tempfile.TemporaryDirectory(prefix=f"{self.name}-faults-") as scratch:
-            plan = self._plan(Path(scratch) / "clean")[self.first % step :: step]
+            plan = self._plan(Path(scratch))[self.first % step :: step]
             n_broken = n_reached = 0
             for number, experiment in enumerate(plan):
                 folder = Path(scratch) / str(number)
-                if why := self._judged(experiment, folder):
+                if why := self.judged(experiment, folder):
                     n_broken += 1
                     print(f"{experiment.key}: {why}", flush=True)  # noqa: T201
                 n_reached += (folder / "hits").exists()
@@ -76,11 +80,16 @@ class Trial:
             )
         return 1 if n_broken else 0
 
-    def _plan(self, folder: Path) -> list[Experiment]:
+    def _plan(self, scratch: Path) -> list[Experiment]:
         """Return each call and error once, by a run that counts them."""
-        folder.mkdir()
-        self.prepare(folder)
-        code = self._in_copy(folder, 1, {"record": str(folder / "counts")})
+        for number in range(CLEAN_TRIES):
+            folder = scratch / f"clean-{number}"
+            folder.mkdir()
+            self.prepare(folder)
+            with longer():
+                code = self._in_copy(folder, 1, {"record": str(folder / "counts")})
+            if code == DONE:
+                break
         assert code == DONE, (folder / "said").read_text()
         assert not self.wrong(folder), self.wrong(folder)
         counts = json.loads((folder / "counts").read_text())
@@ -90,8 +99,22 @@ class Trial:
         kills = sorted(ends if self.is_ended or self.kills_only else (), key=lambda each: each.key)
         return kills if self.kills_only else [*plan, *kills]
 
+    def judged(self, experiment: Experiment, folder: Path) -> str:
+        """Carry out an experiment; return what is wrong, if anything is.
+
+        What was late is tried again with longer limits.
+        """
+        try:
+            return self._judged(experiment, folder)
+        except Late:
+            shutil.rmtree(folder)
+        try:
+            with longer():
+                return self._judged(experiment, folder)
+        except Late as error:
+            return f"{error}, with {FACTOR:g} times the time"
+
     def _judged(self, experiment: Experiment, folder: Path) -> str:
-        """Carry out an experiment; return what is wrong, if anything is."""
         folder.mkdir()
         self.prepare(folder)
         fault = {
@@ -109,9 +132,13 @@ class Trial:
             self.check(folder)
             again = self._in_copy(folder, 1)
             if again != DONE:
-                return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
+                # Its patience may have ended: what else is wrong it does not return, but raise.
+                error = Late if again == SAID else AssertionError
+                raise error(f"then {again}: {(folder / 'said').read_text()[-2000:]}")
             self.check(folder)
             return self.wrong(folder)
+        except Late:
+            raise
         except AssertionError as error:
             return str(error)
 
@@ -129,17 +156,21 @@ class Trial:
                 code = self.run(folder, generation)
                 if fault is not None and "record" in fault:
                     shim.ARMED.write_counts()
-            except BaseException:  # noqa: BLE001 - says which, and must not go on as its parent
+            except BaseException as error:  # noqa: BLE001 - says which, and must not go on
+                code = LATE if isinstance(error, Late) else BROKEN
                 traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        end_s = time.monotonic() + 120
-        while time.monotonic() < end_s:
+        waiting = Waiting(limit_s(LIMIT_S))
+        while not waiting.is_over():
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
-                return os.waitstatus_to_exitcode(status)
+                code = os.waitstatus_to_exitcode(status)
+                if code == LATE:
+                    raise Late((folder / "said").read_text()[-2000:])
+                return code
             time.sleep(0.005)
         os.kill(pid, 9)
         os.waitpid(pid, 0)
-        raise AssertionError("it is stuck")
+        raise Late("it is stuck")

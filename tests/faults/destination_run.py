@@ -24,6 +24,7 @@ shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from faults.signing import Witnesses  # noqa: E402
+from faults.time_limits import limit_s  # noqa: E402
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file  # noqa: E402
 from instances.entry_times import EntryTimes  # noqa: E402
 from instances.events import key_of  # noqa: E402
@@ -155,7 +156,7 @@ def run(folder: Path, generation: int) -> int:
     core.GROUP_S = core.CHECKPOINT_S = sequencer.RETRY_S = 0.005
     destination_round.LOOK_S = 0.01
     verdict_log.WitnessClient = Witnesses(folder, EVENT, LOG)
-    VerdictLog.record.__defaults__ = (20.0 if generation else 0.3,)
+    VerdictLog.record.__defaults__ = (limit_s(20.0) if generation else 0.3,)
     try:
         Round(folder).run()
     except DatacollectError as error:

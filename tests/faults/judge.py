@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from faults.processes import STUCK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from faults.processes import Ended
@@ -36,8 +36,10 @@ COMES_AND_GOES = re.compile(r"-(wal|shm|journal)$")
 REFUSALS = ("ENOSPC", "EDQUOT", "EIO")
 # Where memory ends, the C library or an extension may end the process.
 CRASHES = (-6, -7, -11)
-# What a machine with much else to do may break: it counts if it happens twice.
-MAY_BE_SLOWNESS = frozenset("agh")
+# What a machine with much else to do may break: it counts if more time does not help.
+OF_SLOWNESS = frozenset("agh")
+NOT_MADE = "?"
+NOT_ENDED = "had not ended"
 # By source and path.
 Files: TypeAlias = "Mapping[str, Mapping[str, bytes]]"
 
@@ -50,6 +52,12 @@ class Finding:
 
     rule: str
     what: str
+
+
+def may_be_slowness(findings: Collection[tuple[str, str]]) -> bool:
+    """Whether more time may mend all that was found, as rules and words."""
+    may = OF_SLOWNESS | {NOT_MADE}
+    return bool(findings) and all(rule in may or NOT_ENDED in what for rule, what in findings)
 
 
 def judge_pull(ended: Ended, files: Files, into: Path, **how: Any) -> list[Finding]:
@@ -119,7 +127,7 @@ def judge_end(
     if ended.code == STUCK and PYTHONS_OWN in ended.stderr and "MemoryError" in ended.stderr:
         return []
     if ended.code == STUCK:
-        return [Finding("a", f"had not ended after {ended.took_s:.0f} s")]
+        return [Finding("a", f"{NOT_ENDED} after {ended.took_s:.0f} s")]
     found = []
     if ended.code not in (*CODES, *may_die):
         found.append(Finding("b", f"exit code {ended.code}"))

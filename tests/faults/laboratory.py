@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faults.bench import Bench
-from faults.judge import own_files
+from faults.judge import NOT_MADE, may_be_slowness, own_files
 from faults.processes import Zygote, imported_modules
+from faults.time_limits import Late, carried_out
 from faults.world import Program, World
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from faults.bench import Result
     from faults.experiments import Experiment
 
-NO_TRACING = "strace may not trace here"
+NO_TRACING, TRIED_WITHIN_S = "strace may not trace here", 30.0
 # So many experiments one after the other may fail of themselves.
 MOST_FAILED = 5
 
@@ -33,19 +34,12 @@ def why_no_tracing() -> str | None:
     if shutil.which("strace") is None:
         return "no strace here"
     command = ["strace", "-f", "-o", os.devnull, "-e", "inject=getcwd:error=EIO:when=9", "true"]
-    child = subprocess.Popen(["sleep", "5"])
+    child = subprocess.Popen(["sleep", "60"])
+    # To attach may be refused where to start is not.
+    attaching = ["timeout", "0.2", "strace", "-o", os.devnull, "-p", str(child.pid)]
     try:
-        tried = [
-            subprocess.run(command, capture_output=True, timeout=10, check=False).returncode,
-            # To attach may be refused where to start is not.
-            subprocess.run(
-                ["timeout", "0.2", "strace", "-o", os.devnull, "-p", str(child.pid)],
-                capture_output=True,
-                timeout=10,
-                check=False,
-            ).returncode,
-        ]
-    except (OSError, subprocess.SubprocessError):
+        tried = [carried_out(each, TRIED_WITHIN_S).returncode for each in (command, attaching)]
+    except (OSError, Late):
         tried = [1]
     finally:
         child.kill()
@@ -105,9 +99,11 @@ def carry_out_all(
 ) -> Iterator[None]:
     """Carry out experiments at all benches; begin none when the clock, monotonic, says so.
 
-    It yields about once a second, for whoever wants to say how far it is.
+    It yields about once a second, for whoever wants to say how far it is. What may have been slow
+    only is carried out again in the end, alone and with longer limits; its first result is not
+    taken.
     """
-    waiting = iter([*experiments])
+    waiting, doubtful = iter([*experiments]), []
     lock, failures = threading.Lock(), []
 
     def work(bench: Bench) -> None:
@@ -118,16 +114,15 @@ def carry_out_all(
                     experiment = next(waiting, None)
                 if experiment is None:
                     return
-                try:
-                    result = bench.carry_out(experiment)
-                    n_failed = 0
-                except (AssertionError, OSError, ValueError) as error:
-                    n_failed += 1
-                    if n_failed > MOST_FAILED:
-                        raise
-                    result = bench.failed(experiment, error)
+                result = bench.carry_out(experiment)
+                is_made = all(rule != NOT_MADE for rule, _ in result.findings)
+                n_failed = 0 if is_made else n_failed + 1
+                assert n_failed <= MOST_FAILED, f"no experiment can be made: {result.findings}"
                 with lock:
-                    take(result)
+                    if may_be_slowness(result.findings):
+                        doubtful.append(experiment)
+                    else:
+                        take(result)
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failures.append(error)
 
@@ -140,3 +135,7 @@ def carry_out_all(
             yield
     if failures:
         raise failures[0]
+    for experiment in doubtful:
+        if time.monotonic() < until_s:
+            take(benches[0].again(experiment))
+            yield

@@ -23,6 +23,7 @@ shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from faults.signing import Witnesses  # noqa: E402
+from faults.time_limits import Late, Waiting, limit_s  # noqa: E402
 from instances.events import event_of, key_of  # noqa: E402
 
 from datacollect.bistro.formats.log.acknowledgement import Acknowledgement  # noqa: E402
@@ -37,7 +38,10 @@ from datacollect.errors import DatacollectError  # noqa: E402
 from datacollect.files.held_folder import Held  # noqa: E402
 
 GROUPS = (1, 3, 300, 2)
-TRIES, MOST_PROOFS = 8, 200
+PAUSE_S = 0.02
+# Whoever has a fault waits without result; without one, slow machines take a while.
+PATIENCE_S = (0.2, 20.0)
+PROOF_S = (4.0, 20.0)
 EVENT = event_of(admission="open")
 LOG = EVENT.services[0].log
 
@@ -52,14 +56,15 @@ async def commit_all(keeper: sequencer.Sequencer, folder: Path, generation: int)
     """Commit groups, coming again where that is asked for; note what was acknowledged."""
     for group in range(len(GROUPS)):
         entries = entries_of(group, generation)
-        for _ in range(TRIES):
+        waiting = Waiting(limit_s(PATIENCE_S[generation]))
+        while not waiting.is_over():
             asked = Asked("commit", "a", b"".join(entries), "list")
             reply = await keeper.ask(asked)
             if reply.status == 200:
                 break
             assert reply.status in (429, 503, 507), reply
             assert reply.retry_after_s is not None or b"has failed" in reply.body, reply
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(PAUSE_S)
         if reply.status != 200:
             return SAID
         with (folder / "acknowledged").open("a") as file:
@@ -69,13 +74,16 @@ async def commit_all(keeper: sequencer.Sequencer, folder: Path, generation: int)
                 )
                 assert word.is_by(LOG, entry)
                 file.write(json.dumps([entry.hex(), row["index"]]) + "\n")
-        if not await is_proved(keeper, entries[-1], row["index"]):
+        if not await is_proved(keeper, entries[-1], row["index"], PROOF_S[generation]):
             return SAID
     return DONE
 
 
-async def is_proved(keeper: sequencer.Sequencer, entry: bytes, index: int) -> bool:
-    for _ in range(MOST_PROOFS):
+async def is_proved(
+    keeper: sequencer.Sequencer, entry: bytes, index: int, patience_s: float
+) -> bool:
+    waiting = Waiting(limit_s(patience_s))
+    while not waiting.is_over():
         reply = await keeper.ask(Asked("get", path=f"/proof/{entry.hex()}"))
         if reply.status == 200:
             proof = LogProof.parse(reply.body)
@@ -83,7 +91,7 @@ async def is_proved(keeper: sequencer.Sequencer, entry: bytes, index: int) -> bo
             assert len(cosigned_times(proof.signed.note, EVENT.witness_keys)) >= EVENT.quorum
             return True
         assert reply.status in (202, 503), reply
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(PAUSE_S)
     return False
 
 
@@ -98,7 +106,8 @@ async def serve(store: LogStore, folder: Path, generation: int) -> int:
         if generation and code == DONE:
             for line in (folder / "acknowledged").read_text().splitlines():
                 entry, index = json.loads(line)
-                assert await is_proved(keeper, bytes.fromhex(entry), index)
+                if not await is_proved(keeper, bytes.fromhex(entry), index, PROOF_S[1]):
+                    raise Late(f"no proof of entry {index}")
     finally:
         await keeper.stop()
     return code

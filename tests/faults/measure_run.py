@@ -21,7 +21,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,8 @@ from faults import shim
 
 shim.install()
 
-from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
+from faults.copies import DONE, SAID, Trial  # noqa: E402
+from faults.time_limits import Late, Waiting, limit_s  # noqa: E402
 from instances.agents import RunningAgent, write_agent  # noqa: E402
 from instances.measuring import measure_table, write_hosts  # noqa: E402
 from measuring.operator.modelled_wire import ModelledWire  # noqa: E402
@@ -56,7 +57,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "flood": ("--from", "S", "--bytes", "300 kB"),
     "cycle": ("--tools", "ping,tcp", "--only", "matter"),
 }
-PATIENCE = ("--patience", "5")
+PATIENCE_S, AGENTS_WITHIN_S = 5.0, 30.0
 # What no two processes of one machine share is in the way of none.
 TRACEROUTE = """#!/bin/sh
 echo 'traceroute to 127.0.0.1 (127.0.0.1), 3 hops max, 60 byte packets'
@@ -123,8 +124,7 @@ def run(tool: str, folder: Path, generation: int) -> int:
     with agents_of(folder, "DES" if tool == "flood" else "DS"):
         code = measured(tool, folder, fault)
         if generation == 0 and (again := measured(tool, folder)) != DONE:
-            sys.stderr.write(f"beside the same agents: {again}\n")
-            return BROKEN
+            raise Late(f"beside the same agents: {again}")
     if generation == 0:
         (folder / "ended").touch()
     shim.ARMED.fault = fault
@@ -148,10 +148,7 @@ def start_agents(folder: Path, names: str, fault: dict | None = None) -> None:
             (folder / "agents.counts").write_text(json.dumps(shim.ARMED.counts))
         finally:
             os._exit(0)
-    until_s = time.monotonic() + 30.0
-    while not (folder / "pid").exists():
-        assert time.monotonic() < until_s, "no agents come"
-        time.sleep(0.01)
+    wait_until((folder / "pid").exists, "no agents come")
 
 
 def are_there(folder: Path) -> bool:
@@ -166,11 +163,21 @@ def are_there(folder: Path) -> bool:
 def stop_agents(folder: Path) -> None:
     """Let the agents of a folder end, if any runs, and wait for that."""
     (folder / "stop").touch()
-    until_s = time.monotonic() + 30.0
-    while are_there(folder):
-        assert time.monotonic() < until_s, "the agents do not end"
+
+    def are_gone() -> bool:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
+        return not are_there(folder)
+
+    wait_until(are_gone, "the agents do not end")
+
+
+def wait_until(is_so: Callable[[], bool], why: str) -> None:
+    """Wait for something; say why that takes too long."""
+    waiting = Waiting(limit_s(AGENTS_WITHIN_S))
+    while not is_so():
+        if waiting.is_over():
+            raise Late(why)
         time.sleep(0.01)
 
 
@@ -189,8 +196,8 @@ def run_apart(tool: str, killed: str, folder: Path, generation: int) -> int:
     if theirs and generation == 0:
         stop_agents(folder)
         start_agents(folder, names)
-        if measured(tool, folder) != DONE:
-            return BROKEN
+        if (again := measured(tool, folder)) != DONE:
+            raise Late(f"beside agents that were started again: {again}")
     if theirs or generation:
         stop_agents(folder)
     if theirs and fault is not None and "record" in fault:
@@ -204,7 +211,8 @@ def measured(tool: str, folder: Path, fault: dict | None = None) -> int:
     samples = folder / "samples"
     before = rows_of(samples)
     out, err = io.StringIO(), io.StringIO()
-    argv = ("measure", tool, str(folder / "hosts.toml"), *COMMANDS[tool], *PATIENCE)
+    argv = ("measure", tool, str(folder / "hosts.toml"), *COMMANDS[tool])
+    argv += ("--patience", f"{limit_s(PATIENCE_S):g}")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         shim.ARMED.fault = fault
         code = run_command([*argv, "-o", str(samples), "--json"])

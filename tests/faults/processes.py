@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faults.time_limits import CLEAN_TRIES, Waiting, carried_out, limit_s
 from faults.world import NOWHERE
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from faults.world import Program, World
 
 HERE = Path(__file__).resolve().parent
-# A run that has not ended by then is stuck: with the limits of the collection seconds are enough.
+# A run that has not ended by then may be stuck: with the limits of the collection seconds are
+# enough. What exceeds any of these is tried again with longer ones; see `time_limits`.
 LIMIT_S = 40.0
 ATTACHED_WITHIN_S = 20.0
 STUCK = "stuck"
@@ -159,10 +162,10 @@ class Zygote:
             os.kill(pid, signal.SIGUSR1)
         return running
 
-    def wait(self, running: Running, limit_s: float = LIMIT_S) -> Ended:
+    def wait(self, running: Running, seconds: float = LIMIT_S) -> Ended:
         """Wait until a run has ended; one that does not is ended, and called stuck."""
-        left_s = max(0.0, running.begun_s + limit_s - time.monotonic())
-        code: int | str | None = self._ask({"reap": running.pid, "timeout_s": left_s})["status"]
+        found = self._ask({"reap": running.pid, "timeout_s": limit_s(seconds)})
+        code: int | str | None = found["status"]
         if code is None:
             self._kill(running)
             code = STUCK
@@ -220,9 +223,9 @@ def attached(command: list[str], folder: Path) -> subprocess.Popen:
     """Start a tracer; return it when it has attached."""
     with (folder / "tracer").open("wb") as said:
         tracer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=said)
-    until_s = time.monotonic() + ATTACHED_WITHIN_S
+    waiting = Waiting(limit_s(ATTACHED_WITHIN_S))
     while b" attached" not in (text := (folder / "tracer").read_bytes()):
-        if tracer.poll() is not None or time.monotonic() > until_s:
+        if tracer.poll() is not None or waiting.is_over():
             tracer.kill()
             tracer.wait()
             raise AssertionError(f"the tracer does not attach: {text.decode(errors='replace')}")
@@ -237,14 +240,10 @@ def imported_modules(world: World, folder: Path) -> list[str]:
     names = folder / "modules"
     environment = world.program.environment(str(folder)) | {"FAULTS_MODULES": str(names)}
     command = world.program.command(*world.pull_arguments(folder / "into"))
-    found = subprocess.run(
-        command,
-        env=environment,
-        cwd=NOWHERE,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert found.returncode == 0, f"a clean pull fails: {found.stderr}"
+    for _ in range(CLEAN_TRIES):
+        shutil.rmtree(folder / "into", ignore_errors=True)
+        found = carried_out(command, LIMIT_S, env=environment, cwd=NOWHERE)
+        if found.returncode == 0:
+            break
+    assert found.returncode == 0, f"clean pulls fail: {found.stderr}"
     return [m for m in names.read_text().split("\n") if m not in ("sitecustomize", "")]

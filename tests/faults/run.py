@@ -150,7 +150,7 @@ def summary(results: dict[str, Result], experiments: dict[str, Experiment]) -> s
         f"{len(results)} of {len(experiments)} experiments done",
         f"{len(results) - n_reached} times the n-th call was not reached",
         f"{n_reached - n_meant} times the n-th call was another site's",
-        f"{sum(r.tries > 1 for r in results.values())} times only the first of two tries failed",
+        f"{sum(r.tries > 1 for r in results.values())} times a second try with more time counts",
         f"{len(broken)} times a rule was broken",
     ]
     kinds: dict[tuple[str, str, str], list[Result]] = defaultdict(list)

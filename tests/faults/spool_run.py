@@ -21,6 +21,7 @@ from faults import shim
 shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
+from faults.time_limits import limit_s  # noqa: E402
 from instances.agents import KEY, RunningAgent, collection_tree, write_agent  # noqa: E402
 from judges.slots import judged  # noqa: E402
 
@@ -35,6 +36,8 @@ from datacollect.transfer.agent.run import Agent  # noqa: E402
 PULL = dc.pull
 DATA = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(8000))
 SLOT_S = 0.5
+# Whoever has a fault waits without result; without one, slow machines take a while.
+PATIENCE_S = (1.0, 10.0)
 
 
 def started(path: Path) -> RunningAgent:
@@ -44,10 +47,12 @@ def started(path: Path) -> RunningAgent:
     return RunningAgent(config.name, agent)
 
 
-def collection_of(folder: Path, *agents: RunningAgent) -> dict:
+def collection_of(folder: Path, generation: int, *agents: RunningAgent) -> dict:
     """Return a collection whose only way leads over the relay."""
     links = [{"from": a, "to": b, "bandwidth_bytes_per_s": 4e6} for a, b in ("SK", "KD")]
-    limits = {"patience_s": 1.0, "timeout_s": 1.0, "piece_bytes": 65_536, "time_s": 20.0}
+    limits = {"patience_s": PATIENCE_S[generation], "timeout_s": PATIENCE_S[generation]}
+    limits = {name: limit_s(value) for name, value in {**limits, "time_s": 20.0}.items()}
+    limits["piece_bytes"] = 65_536
     return collection_tree(folder, *agents, sources={"S": {}}, links=links, limits=limits)
 
 
@@ -66,7 +71,7 @@ def run(folder: Path, generation: int) -> int:
             more = 'spool = { folder = "spool", bytes = 10_000_000 }'
             k = started(write_agent(folder, "K", connect_to={"S": s.place}, more=more))
             held.callback(k.agent.stop)
-            answer = PULL(collection_of(folder, s, k), folder / "into", slot_s=SLOT_S)
+            answer = PULL(collection_of(folder, generation, s, k), folder / "into", slot_s=SLOT_S)
         except DatacollectError as error:
             print(error, file=sys.stderr)  # noqa: T201
             return SAID if str(error) else BROKEN

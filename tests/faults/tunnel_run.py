@@ -23,6 +23,7 @@ shim.install()
 
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from faults.experiments import Experiment  # noqa: E402
+from faults.time_limits import Late, limit_s  # noqa: E402
 from instances.agents import RunningAgent, write_agent  # noqa: E402
 from instances.tunnels import collection_of, tunnel_agent  # noqa: E402
 
@@ -78,7 +79,7 @@ def started(path: Path) -> RunningAgent:
 
 def talk(tunnel: dc.Tunnel) -> str:
     """Say what there is to say; return what is wrong with the answer, if it is one."""
-    tunnel.socket.settimeout(WITHIN_S)
+    tunnel.socket.settimeout(limit_s(WITHIN_S))
     tunnel.socket.sendall(DATA)
     tunnel.socket.shutdown(socket.SHUT_WR)
     answer = b""
@@ -108,6 +109,8 @@ def run(folder: Path, generation: int) -> int:
         except ConnectionError:
             tunnel.close()
             wrong = "" if tunnel.why else "a reset that nobody has a reason for"
+        except TimeoutError:
+            raise Late("the other side says nothing, and does not end") from None
         wrong = wrong or service.wrong
         assert not wrong, wrong
         return DONE if tunnel.why is None else SAID
@@ -116,10 +119,10 @@ def run(folder: Path, generation: int) -> int:
 class TunnelTrial(Trial):
     """A kernel that says that a program has ended, which has not, is beyond what can be noticed."""
 
-    def _plan(self, folder: Path) -> list[Experiment]:
+    def _plan(self, scratch: Path) -> list[Experiment]:
         return [
             each
-            for each in super()._plan(folder)
+            for each in super()._plan(scratch)
             if not (each.error == shim.END and each.kind == "duplex.py:_take")
         ]
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from faults.time_limits import FACTOR, LOOKS_EVERY_S, Waiting, are_longer, carried_out, limit_s
 from instances.ports import free_port
 
 if TYPE_CHECKING:
@@ -71,19 +72,10 @@ class Program:
         ours = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
         return {**ours, **QUIET, **({"PYTHONPATH": path} if path else {})}
 
-    def run(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end, without any fault."""
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.environment(),
-            cwd=NOWHERE,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        command = self.command(*arguments)
+        return carried_out(command, READY_WITHIN_S, env=self.environment(), cwd=NOWHERE)
 
 
 def small_files(seed: int) -> dict[str, bytes]:
@@ -188,6 +180,7 @@ class World:
     def pull_arguments(self, into: Path, variant: Variant | None = None) -> tuple[str, ...]:
         """Return the arguments of the pull that every experiment makes."""
         collection = self.collection if variant is None else variant.collection
+        collection = longer_of(collection) if are_longer() else collection
         return "pull", str(collection), "--into", str(into), "--json"
 
     @property
@@ -256,19 +249,28 @@ class World:
             lines += [f"[agents.{name}]", f'url = "{facts["url"]}"']
             lines += [f'fingerprint = "{facts["fingerprint"]}"']
         lines += ["[servers.W]", f'url = "{self._web.url}"', 'manifest = "manifest.csv"']
-        lines += ["plain_http = true", "[limits]", f"patience_s = {PATIENCE_S}"]
-        lines += [f"timeout_s = {TIMEOUT_S}", "connections = 4", f"piece_bytes = {PIECE_BYTES}"]
+        lines += ["plain_http = true"]
         # The second source's bytes come over the relay: no row names its straight way.
         for a, b in (("S1", "D"), ("S2", "R"), ("R", "D"), ("W", "D")):
             lines += ["[[links]]", f'from = "{a}"', f'to = "{b}"']
             lines += ["bandwidth_bytes_per_s = 10000000"]
-        path.write_text("\n".join([*lines, ""]))
+        lines += ["[limits]", "connections = 4", f"piece_bytes = {PIECE_BYTES}"]
+        for place, factor in ((path, 1), (longer_of(path), FACTOR)):
+            patience = [f"patience_s = {factor * PATIENCE_S}", f"timeout_s = {factor * TIMEOUT_S}"]
+            place.write_text("\n".join([*lines, *patience, ""]))
+
+
+def longer_of(collection: Path) -> Path:
+    """Return the same collection with limits of time ten times as long."""
+    return collection.with_name(f"longer-{collection.name}")
 
 
 def said_when_ready(child: subprocess.Popen, name: str) -> dict[str, str]:
     """Return the line of JSON that an agent says when it is ready."""
     assert child.stdout is not None
-    ready, _, _ = select.select([child.stdout], [], [], READY_WITHIN_S)
+    waiting, ready = Waiting(limit_s(READY_WITHIN_S)), []
+    while not ready and not waiting.is_over():
+        ready, _, _ = select.select([child.stdout], [], [], LOOKS_EVERY_S)
     line = child.stdout.readline() if ready else b""
     assert line.strip(), f"{name} is not ready: exit code {child.poll()}"
     return json.loads(line)

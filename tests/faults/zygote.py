@@ -36,7 +36,7 @@ def import_all(modules: list[str]) -> list[str]:
     return threaded
 
 
-def take_requests(shim) -> dict | None:
+def take_requests(waiting) -> dict | None:
     """Answer requests; return None in the end, and in each copy what that copy has to do."""
     replies = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
@@ -48,7 +48,7 @@ def take_requests(shim) -> dict | None:
                 return request["fork"]
             reply = {"pid": pid}
         elif "reap" in request:
-            reply = {"status": reap(request["reap"], request["timeout_s"])}
+            reply = {"status": reap(request["reap"], waiting(request["timeout_s"]))}
         else:
             reply = {"threaded": import_all(request["import"])}
             gc.freeze()
@@ -66,14 +66,13 @@ def n_threads() -> int:
     return len([*tasks.iterdir()]) if tasks.is_dir() else 1
 
 
-def reap(pid: int, timeout_s: float) -> int | None:
+def reap(pid: int, waiting) -> int | None:
     """Return the exit code of a copy, negative for a signal; None if it goes on after a time."""
-    until_s = time.monotonic() + timeout_s
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
-        if time.monotonic() >= until_s:
+        if waiting.is_over():
             return None
         time.sleep(POLL_S)
 
@@ -108,13 +107,14 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {BEGINS_WHEN_TOLD})
     # The wrappers stand before the program is imported: nothing binds what is beneath them.
     import shim
+    from time_limits import Waiting
 
     # What lies beside this file is not the program's.
     sys.path = [folder for folder in sys.path if folder != str(Path(__file__).resolve().parent)]
     shim.install()
     import datacollect.__main__ as program
 
-    task = take_requests(shim)
+    task = take_requests(Waiting)
     if task is None:
         return
     try:

@@ -165,7 +165,8 @@ def list_of(secret: bytes, header: bytes, body: bytes) -> dict[str, Any]:
     must(is_number(told["files"], 10_001) and told["files"] == len(files) > 1)
     names = [name for name, _ in files]
     folders = {name[:at] for name in names for at in range(len(name)) if name[at] == "/"}
-    must(len({*names}) == len(names) and folders.isdisjoint(names))
+    must(len({*names}) == len(names) and folders.isdisjoint(names) and len(folders) <= 10_000)
+    must(folders.isdisjoint(f"{name}.proof" for name in names))
     rows = []
     for i, (name, file) in enumerate(files):
         key, code = key_of(secret, f"file {i}"), mac(key_of(secret, f"name {i}"), name.encode())

@@ -60,15 +60,17 @@ def list_people(
 
     from datacollect.bistro.destination.people import DONE, counted, link_files
     from datacollect.bistro.destination.people_list import read_list, write_csv, write_html
+    from datacollect.files.memory import uncollected
 
     for path in (output, html):
         if path is not None:
             require_new(path, force=force)
-    found = read_list(destination, tickets, people)
-    if output is not None:
-        write_csv(found, Path(output))
-    if html is not None:
-        write_html(found, Path(html))
+    with uncollected():
+        found = read_list(destination, tickets, people)
+        if output is not None:
+            write_csv(found, Path(output))
+        if html is not None:
+            write_html(found, Path(html))
     n_links = None
     if links is not None:
         n_links = link_files(found.by_stem, found.folder, Path(links))
@@ -167,7 +169,7 @@ def _say_when(found: PeopleList) -> None:
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
-    from datacollect.bistro.destination.people import BY_HAND, REFUSED
+    from datacollect.bistro.destination.people import BY_HAND, NOT_HERE, REFUSED
     from datacollect.bistro.destination.people_list import in_time_words
 
     rows = []
@@ -177,7 +179,7 @@ def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:
         for draft in each.drafts:
             state = (
                 f"{draft.state}: {draft.why}"
-                if draft.why and draft.state in (REFUSED, BY_HAND)
+                if draft.why and draft.state in (REFUSED, BY_HAND, NOT_HERE)
                 else draft.state
             )
             if draft.bistros and draft.file is None:

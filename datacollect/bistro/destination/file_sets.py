@@ -64,11 +64,12 @@ class SafePaths:
     """Where files may lie that a person has named so, no two in one place.
 
     Some systems take two names for one that differ in case alone, or in how letters are composed:
-    what would collide lies in a numbered folder of its own.
+    what would collide lies in a numbered folder of its own, without its other folders: all names
+    together make no more folders than they have, and one for each that collides.
 
     >>> paths = SafePaths()
     >>> [paths.of(name) for name in ("a/x.txt", "A/X.txt", "é", "a")]
-    ['a/x.txt', '2/A/X.txt', 'é', '3/a']
+    ['a/x.txt', '2/X.txt', 'é', '3/a']
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class SafePaths:
 
 
 def _numbered(path: str, n: int) -> str:
-    return path if n == 1 else f"{n}/{path}"
+    return path if n == 1 else f"{n}/{path.rpartition('/')[2]}"
 
 
 def take_apart(body: BinaryIO, count: int, into: Path) -> bytes:

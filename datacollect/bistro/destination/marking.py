@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.marks import mark_key
+from datacollect.bistro.formats.event.marks import marking
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.marks import MarkKey
     from datacollect.bistro.http.config import DestinationConfig
@@ -31,10 +33,16 @@ class MarkKeys:
 
     def of(self, ticket_key: str | None) -> MarkKey | None:
         """Return what marks a ticket's entries, by its public key; None: nobody holds that."""
-        try:
-            return None if ticket_key is None else mark_key(self.event, self.key, ticket_key)
-        except ProblemError:
-            return None
+        return next(self.each_of([ticket_key]))
+
+    def each_of(self, ticket_keys: Iterable[str | None]) -> Iterator[MarkKey | None]:
+        """Yield what marks the entries of each of many tickets, as `of` does."""
+        key_with = marking(self.event, self.key)
+        for each in ticket_keys:
+            try:
+                yield None if each is None else key_with(each)
+            except ProblemError:
+                yield None
 
 
 def mark_keys(event: Event, config: DestinationConfig, name: str) -> MarkKeys | None:

@@ -19,7 +19,7 @@ import numpy as np
 from datacollect.bistro.destination.file_sets import LIST, safe_name
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_UPLOAD
-from datacollect.bistro.destination.run.kept_files import FILES, fault_of, set_at
+from datacollect.bistro.destination.run.kept_files import FILES, PUT_BACK, fault_of, set_at
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, NEVER_CAME, SUPERSEDED
 from datacollect.bistro.formats.event.marks import MarkedEntries
 from datacollect.files.held_folder import not_written
@@ -71,9 +71,11 @@ class Draft:
     state : str
         One of `STATES`.
     name : str
-        As the person calls it, or the first of several; empty as long as it is sealed.
+        As the person calls it, or the first of several; empty as long as it is sealed, or where the
+        list of several is lost.
     why : str
-        Of what is refused; how it has come, of what was accepted by hand.
+        Of what is refused; how it has come, of what was accepted by hand; what to do about a list
+        of several files that is lost.
     time_s : int or None
         By when logs prove it, seconds since 1970; or when it had come, as the organiser says.
     late_s : int or None
@@ -102,7 +104,7 @@ class Draft:
     @property
     def files(self) -> tuple[DraftFile, ...]:
         """All files that lie here, or lay, one or several."""
-        if self.parts or self.file is None:
+        if self.parts or self.file is None or not self.name:
             return self.parts
         return (DraftFile(self.name, self.file, self.n_bytes or 0),)
 
@@ -209,14 +211,18 @@ def handed_in(
             nameless.pop(row.entry, None)
     keys = ticket_keys or {}
     # Nearly all that was never sent is of people of whom nothing has come: they are tried first.
-    likely = sorted(keys, key=lambda ticket: ticket in tickets and bool(drafts[tickets[ticket]]))
+    likely = sorted(keys, key=lambda ticket: tickets.get(ticket) in drafts)
     for entry, ticket in _marked([*nameless], marks, likely, keys).items():
         if ticket in tickets:
             drafts[tickets[ticket]].append(nameless[entry])
     return [
-        replace(each, drafts=tuple(sorted(drafts[each.person], key=lambda one: one.time_s or 0)))
+        HandedIn(each.person, each.group, each.email, _by_time(drafts.get(each.person, ())))
         for each in people
     ]
+
+
+def _by_time(drafts: Iterable[Draft]) -> tuple[Draft, ...]:
+    return tuple(sorted(drafts, key=lambda one: one.time_s or 0))
 
 
 def with_accepted(
@@ -246,8 +252,7 @@ def with_accepted(
         late_s = each.came_s - latest_s if each.came_s > latest_s else None
         known = (each.name, each.how, each.came_s, late_s, (), each.file, each.n_bytes)
         draft = Draft(b"", state, *known)
-        drafts = sorted((*one.drafts, draft), key=lambda draft: draft.time_s or 0)
-        found[each.person] = replace(one, drafts=tuple(drafts))
+        found[each.person] = replace(one, drafts=_by_time((*one.drafts, draft)))
     return [*found.values()]
 
 
@@ -263,6 +268,8 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
     state = _state(row, folder, kept, is_late=late_s is not None)
     why = row.why if state in (REFUSED, TOO_LATE) and row.word else ""
     name, n_bytes, parts = _files_of(row.file, folder, kept)
+    if state == NOT_HERE and row.file is not None and not name:
+        why = f"{FILES}/{row.file}, the list of its files, is missing or damaged; {PUT_BACK}"
     about = (row.time_s, late_s, row.bistros, row.file)
     return Draft(row.entry, state, name, why, *about, n_bytes, parts)
 
@@ -294,13 +301,15 @@ def _files_of(
     parts = tuple(
         DraftFile(each.name, f"{above}/{each.file}", each.n_bytes) for each in set_at(folder, file)
     )
-    return parts[0].name if parts else name, sum(each.n_bytes for each in parts), parts
+    if not parts:
+        return "", None, ()
+    return parts[0].name, sum(each.n_bytes for each in parts), parts
 
 
 def _marked(
     entries: Sequence[bytes],
     marks: MarkKeys | None,
-    likely: Iterable[str],
+    likely: Sequence[str],
     ticket_keys: Mapping[str, str],
 ) -> dict[bytes, str]:
     """Return of which tickets entries are, as far as their marks say.
@@ -311,8 +320,8 @@ def _marked(
         return {}
     marked = MarkedEntries(np.array(entries, dtype="S32"))
     found: dict[bytes, str] = {}
-    for ticket in likely:
-        mark = marks.of(ticket_keys[ticket])
+    keys = marks.each_of(ticket_keys[ticket] for ticket in likely)
+    for ticket, mark in zip(likely, keys, strict=True):
         if mark is not None:
             found.update({entries[i]: ticket for i in marked.of(mark).tolist()})
         if len(found) == len(entries):

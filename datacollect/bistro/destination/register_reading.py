@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -92,7 +93,7 @@ def reading(place: str, event: str | None) -> Iterator[Iterator[Row]]:
 
 
 def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
-    last = b""
+    last, place_of = b"", cache(Place)
     gone = db.rows("SELECT entry FROM forgotten") if db.has("forgotten") else []
     forgotten = {entry for (entry,) in gone}
     while page := db.rows(
@@ -110,7 +111,7 @@ def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
                 between,
             )
             for entry, some in groupby(found, lambda row: row[0]):
-                kept[entry] = tuple((Place(*row[1:4]), KeptFile(*row[4:])) for row in some)
+                kept[entry] = tuple((place_of(*row[1:4]), KeptFile(*row[4:])) for row in some)
         named = db.rows(
             "SELECT DISTINCT entry, bistro FROM uploads JOIN entries USING (entry) "
             "WHERE word IS NULL AND entry >= ? AND entry <= ? ORDER BY entry, bistro",

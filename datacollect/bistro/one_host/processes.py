@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -15,8 +14,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.one_host.server_log import ServerLog
 from datacollect.errors import StoreError, TransferError
-from datacollect.files.documents import not_written
 from datacollect.orphans import begun_program, held_pipe
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ READY_WITHIN_S, ENDS_WITHIN_S = 300.0, 20.0
 AGAIN_S, LONGEST_AGAIN_S, WELL_S = 1.0, 60.0, 120.0
 # What is shown of a server that does not start: the end of what it has written.
 LAST_BYTES = 2000
-# Of the log of each; as much is kept beside, of before.
-MOST_LOG_BYTES = 10_000_000
 
 
 class Server:
@@ -43,7 +40,7 @@ class Server:
     command : sequence of str
         It writes a line to standard output once it is ready.
     log : Path
-        Takes what it writes to standard error.
+        Takes what it writes to standard error, as `ServerLog` does.
     environment : mapping of str to str
     """
 
@@ -52,6 +49,7 @@ class Server:
     ) -> None:
         self.name = name
         self._command, self._log, self._environment = command, log, environment
+        self._server_log = ServerLog(log)
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = ExitStack()
         self._began_s = self.again_at_s = 0.0
@@ -67,11 +65,7 @@ class Server:
         """
         self._pipe.close()
         pipe = self._pipe.enter_context(held_pipe())
-        try:
-            log = self._log.open("ab")
-        except OSError as error:
-            raise not_written(self._log, error) from None
-        with log:
+        with self._server_log.taking() as log:
             try:
                 self._process = begun_program(
                     self._command, pipe, log, {**os.environ, **self._environment}
@@ -95,7 +89,10 @@ class Server:
                 return
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(1)
-        why = "has ended" if self._process.poll() is not None else "is not ready in time"
+        why = "is not ready in time"
+        if self._process.poll() is not None:
+            why = "has ended"
+            self._server_log.await_end()
         raise StoreError(f"the {self.name} {why}: {self._last_words()}; all of it: {self._log}")
 
     def _last_words(self) -> str:
@@ -108,21 +105,6 @@ class Server:
         begins = [i for i, line in enumerate(lines) if line.startswith("error: ")]
         said = " ".join(lines[begins[-1] :] if begins else lines[-1:])
         return said.removeprefix("error: ") or "it says nothing"
-
-    def bound_log(self) -> None:
-        """Where its log has become long, keep that beside, in place of what was kept before.
-
-        The server writes on at the end of its file, wherever that is: what comes in between the
-        copy and the cut is lost. The disk is not filled by it, whatever is logged.
-        """
-        with suppress(OSError):
-            if self._log.stat().st_size < MOST_LOG_BYTES:
-                return
-            kept = self._log.with_name(f"{self._log.name}.1")
-            with suppress(OSError):
-                kept.unlink(missing_ok=True)
-                shutil.copyfile(self._log, kept)
-            os.truncate(self._log, 0)
 
     @property
     def code(self) -> int | None:
@@ -160,6 +142,7 @@ class Server:
                 self._process.kill()
                 self._process.wait()
             self._forget()
+            self._server_log.await_end()
         self._pipe.close()
 
     def _forget(self) -> None:
@@ -184,9 +167,8 @@ class Watch:
     say: Callable[[str], None]
 
     def look(self) -> None:
-        """Start those again that have ended by themselves, each after a while; bound logs."""
+        """Start those again that have ended by themselves, each after a while."""
         for each in self.servers:
-            each.bound_log()
             if (code := each.code) is not None:
                 pause_s = each.plan_again()
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"

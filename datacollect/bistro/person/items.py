@@ -28,7 +28,7 @@ from datacollect.bistro.formats.log.content import (
     header_bytes,
 )
 from datacollect.bistro.formats.log.entry import SALT_BYTES, Commitment
-from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX
+from datacollect.bistro.formats.log.file_names import PROOF_SUFFIX
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
 from datacollect.bistro.formats.sealing.keep import (
     SUFFIX,
@@ -647,7 +647,7 @@ def changed_of(sources: Sequence[Source], kept: Kept) -> Source | None:
             with path.open("rb") as opened:
                 if FileVersion.of(opened) == of_file.version:
                     continue
-        if opening_of[source.name].code(pieces_of(path)) != of_file.code:
+        if opening_of[source.name].code_of(pieces_of(path)) != of_file.code:
             return source
     return None
 

@@ -7,11 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.receipt.content_proof import (
-    PROOF_SUFFIX,
-    proof_of_content,
-    proofs_of_files,
-)
+from datacollect.bistro.formats.log.file_names import PROOF_SUFFIX
+from datacollect.bistro.formats.receipt.content_proof import proof_of_content, proofs_of_files
 from datacollect.bistro.formats.sealing.keep import MODE
 from datacollect.errors import ProblemError
 from datacollect.files.documents import (

@@ -11,8 +11,13 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.log.file_names import MOST_PART_BYTES, FileNames
-from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX
+from datacollect.bistro.formats.log.file_names import (
+    MOST_PART_BYTES,
+    PROOF_SUFFIX,
+    TOO_MANY_FOLDERS,
+    FileNames,
+    name_fault,
+)
 from datacollect.bistro.formats.sealing.keep import SUFFIX, Source, is_keep
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, naming_unread
@@ -96,16 +101,19 @@ def _text(name: str) -> str:
 def _require_names(sources: Sequence[Source]) -> None:
     names, alike = FileNames(), dict[str, Source]()
     for source in sources:
-        place = document_name(source.path)
-        other = alike.setdefault(_folded(source.name), source)
+        place, folded = document_name(source.path), _folded(source.name)
+        other = alike.setdefault(folded, source)
         if other is not source:
             raise ProblemError(
                 f"{document_name(other.path)} and {place} would both be called {source.name!r}, or "
                 "so that many systems take them for one; rename one, or hand in the folder that "
                 "holds both"
             )
-        if why_not := names.fault(source.name):
-            raise ProblemError(f"{place}: its name {why_not}; rename it")
+        # Also for systems that take two names for one: proofs may lie on such a disk.
+        if why_not := name_fault(source.name) or names.clash(folded):
+            is_many = why_not == TOO_MANY_FOLDERS
+            remedy = "pack them into one file, as with tar or zip" if is_many else "rename it"
+            raise ProblemError(f"{place}: its name {why_not}; {remedy}")
         room = MOST_PART_BYTES - len(PROOF_SUFFIX)
         if len(source.path.name.encode(errors="replace")) > room:
             raise ProblemError(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.log.file_names import MOST_PARTS
-from datacollect.bistro.formats.receipt.content_proof import PROOF_SUFFIX, read_content_proof
+from datacollect.bistro.formats.log.file_names import MOST_PARTS, PROOF_SUFFIX
+from datacollect.bistro.formats.receipt.content_proof import read_content_proof
 from datacollect.bistro.formats.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.formats.receipt.verify import Content, ShownContent, verify
 from datacollect.bistro.formats.sealing.keep import (

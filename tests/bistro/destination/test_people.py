@@ -137,8 +137,8 @@ def test_what_is_missing_otherwise_is_no_timestamp_of_anybody(tmp_path, here):
 class Marks:
     """Marks that name the ticket by an entry's first byte."""
 
-    def of(self, key):
-        return MARK_KEYS[key]
+    def each_of(self, keys):
+        return (MARK_KEYS[key] for key in keys)
 
 
 def test_marks_say_whose_a_timestamp_is_and_what_never_came(tmp_path, here):
@@ -323,6 +323,20 @@ def test_files_that_came_as_one_are_one_draft_with_all_of_them(tmp_path, here):
     (tmp_path / told["parts"][1]["file"]).unlink()
     (ann, *_) = found(tmp_path, here, [several_again(tmp_path, here)])
     assert [each.state for each in ann.drafts] == [NOT_HERE]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_list_of_several_files_that_is_damaged_is_named_with_a_remedy(tmp_path, here, is_there):
+    rows = [several(tmp_path, here, 1, SEVERAL)]
+    file = tmp_path / "files" / entry_of(1).hex() / LIST
+    file.write_bytes(b"x" * file.stat().st_size) if is_there else file.unlink()
+    (ann, *_) = found(tmp_path, here, rows)
+    (draft,) = ann.drafts
+    assert (draft.state, draft.text, draft.files) == (NOT_HERE, "", ())
+    assert draft.why == (
+        f"files/{entry_of(1).hex()}/{LIST}, the list of its files, is missing or damaged; put them "
+        "back from a copy of the folder; `datacollect event status --verify` compares"
+    )
 
 
 def several_again(folder, here):

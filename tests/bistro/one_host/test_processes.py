@@ -1,52 +1,81 @@
-"""Servers as child processes: what they write is bounded."""
+"""Servers as child processes: what they write is kept, and bounded."""
 
 from __future__ import annotations
 
+import re
 import sys
 
-from datacollect.bistro.one_host import processes
-from datacollect.bistro.one_host.processes import Server, Watch
+import pytest
 
-# Writes a line of its log for each that it reads, after one that says that it is ready.
+from datacollect.bistro.one_host import server_log
+from datacollect.bistro.one_host.processes import Server
+from datacollect.errors import NotWrittenError, StoreError
+
+# Says that it is ready, and writes more lines than a pipe holds.
+N_LINES = 20_000
 WRITES = (
-    "import sys, time\n"
+    "import sys\n"
     "print('ready', flush=True)\n"
-    "for i in range(10**6):\n"
+    f"for i in range({N_LINES}):\n"
     "    sys.stderr.write(f'{i:06d}\\n')\n"
-    "    sys.stderr.flush()\n"
-    "    time.sleep(0.0005)\n"
 )
 
 
-def test_log_keeps_its_length_and_what_came_before_beside(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "MOST_LOG_BYTES", 700)
-    log, kept = tmp_path / "a.log", tmp_path / "a.log.1"
-    server = Server("a", [sys.executable, "-c", WRITES], log, {})
-    watch, said = Watch([server], print), []
+def ended(log, program=WRITES):
+    """Run a program to its end, of which a server's log has all."""
+    server = Server("a", [sys.executable, "-c", program], log, {})
     server.start()
-    try:
-        server.await_ready()
-        seen = set()
-        while len(seen) < 2:
-            watch.look()
-            if kept.exists():
-                seen.add(kept.read_text()[:6])
-        # It is cut where it lies: the server writes on into the same file, from its beginning.
-        assert "\0" not in kept.read_text()
-        assert server.code is None
-    finally:
-        server.end()
-    assert said == []
+    server.await_ready()
+    server._process.wait()
+    server.end()
 
 
-def test_log_is_cut_also_where_nothing_more_can_be_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "MOST_LOG_BYTES", 10)
+def test_a_log_that_is_long_is_kept_beside_and_no_line_in_between_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_log, "MOST_LOG_BYTES", 7000)
+    monkeypatch.setattr(server_log, "_BLOCK_BYTES", 700)
+    log, kept = tmp_path / "a.log", tmp_path / "a.log.1"
+    ended(log)
+    now = log.read_text() if log.exists() else ""
+    lines = [*map(int, (kept.read_text() + now).split())]
+    assert lines == [*range(lines[0], N_LINES)]
+    assert len(now) < 7000 <= kept.stat().st_size <= 7700
 
+
+def test_a_log_that_cannot_be_kept_beside_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_log, "MOST_LOG_BYTES", 7000)
+    log, kept = tmp_path / "a.log", tmp_path / "a.log.1"
+    kept.mkdir()
+    ended(log)
+    assert log.stat().st_size < 7000 + server_log._BLOCK_BYTES
+
+
+def test_a_server_runs_on_where_its_log_takes_nothing_more(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr(processes.shutil, "copyfile", full)
+    monkeypatch.setattr(server_log.ServerLog, "_write", full)
+    ended(tmp_path / "a.log")
+    assert (tmp_path / "a.log").read_bytes() == b""
+
+
+def test_a_log_goes_on_where_somebody_has_removed_the_file(tmp_path):
     log = tmp_path / "a.log"
-    log.write_text("x" * 11)
-    Server("a", [], log, {}).bound_log()
-    assert log.read_text() == ""
+    ended(log, "import sys; print('ready'); sys.stderr.write('one')")
+    log.unlink()
+    ended(log, "import sys; print('ready'); sys.stderr.write('two')")
+    assert log.read_text() == "two"
+
+
+def test_the_last_words_of_a_server_that_does_not_start_are_told(tmp_path):
+    program = "import sys; sys.stderr.write('on its way\\nerror: no room; make some\\n')"
+    server = Server("witness", [sys.executable, "-c", program], tmp_path / "a.log", {})
+    server.start()
+    with pytest.raises(StoreError, match=re.escape("has ended: no room; make some; all of it:")):
+        server.await_ready()
+    server.end()
+
+
+def test_a_log_that_cannot_be_written_is_named(tmp_path):
+    server = Server("a", [sys.executable, "-c", WRITES], tmp_path / "absent" / "a.log", {})
+    with pytest.raises(NotWrittenError, match=r"absent/a\.log"):
+        server.start()

@@ -81,7 +81,7 @@ import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText, openedCode, openingOf } from "./commitment.js";
 import { amended, linkedTicketText, readEvent, readTicket } from "./event.js";
-import { filesHeaderText, frame } from "./files.js";
+import { filesHeaderText, frame, nameFaults } from "./files.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
@@ -251,6 +251,7 @@ for (const data of given.several ?? []) {
   told.events.push(await bytesOf(keepOf(ciphertext, { ...kept, files: again })));
 }
 for (const data of given.events ?? []) told.events.push(readEvent(base64.decode(data)).isOlder);
+for (const names of given.names ?? []) told.events.push(nameFaults(names));
 console.log(JSON.stringify(told));
 """
 
@@ -571,6 +572,31 @@ def test_a_link_is_the_ticket_that_it_was_made_of():
     assert by_the_script({"links": links})["tickets"] == [
         {"token": each.token, "seed": each.seed.hex(), "id": each.number.hex()}
         for each in (usual, given)
+    ]
+
+
+@pytest.mark.slow
+def test_names_that_no_hand_in_may_have_are_refused_by_the_page():
+    """Also where only some systems take two for one; their proofs are called after them."""
+    deep = [f"{i}" + "/d" * 14 + "/f" for i in range(666)]
+    names = [
+        ["a", "b/a", "a.proofs/b", "a.proof"],
+        ["a", "b", "A.proof/b"],
+        ["x/é", "x/e\u0301.proof/y"],
+        ["a", "A/b"],
+        ["../a", "a"],
+        [*deep, "z/" * 10 + "f"],
+        [*deep, "z/" * 11 + "f"],
+    ]
+    found = by_the_script({"names": names})["events"]
+    assert [[each for each in faults if each] for faults in found] == [
+        [],
+        ["fault_proof"],
+        ["fault_proof"],
+        ["fault_twice"],
+        ["fault_odd"],
+        [],
+        ["fault_folders"],
     ]
 
 

@@ -16,7 +16,7 @@ from judges import bistro_verifier as judge
 import datacollect as dc
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.content import n_files
-from datacollect.bistro.formats.log.file_list import Among
+from datacollect.bistro.formats.log.opening import Among
 from datacollect.bistro.formats.receipt.content_proof import read_content_proof
 from datacollect.bistro.formats.sealing import keep as keeping
 from datacollect.bistro.formats.sealing.keep import read_keep

@@ -12,7 +12,7 @@ from instances.events import ticket_of
 from instances.timestamping import World
 
 import datacollect as dc
-from datacollect.bistro.formats.log.file_list import Among
+from datacollect.bistro.formats.log.opening import Among
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, TransferError
 

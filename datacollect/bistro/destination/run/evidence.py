@@ -11,7 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.missing import LOST_SINCE, WITHOUT_DATA, WITHOUT_UPLOAD
-from datacollect.bistro.destination.run.kept_files import ABSENT, CHANGED, OTHER_LENGTH, fault_of
+from datacollect.bistro.destination.run.kept_files import (
+    ABSENT,
+    CHANGED,
+    OTHER_LENGTH,
+    PUT_BACK,
+    fault_of,
+)
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
 from datacollect.files.units import counted, format_duration
 
@@ -40,7 +46,6 @@ FROM_COPY = (
     f"{RUN} where bistros still hold it; otherwise restore it from a copy, or ask its person for "
     "it, whose receipt proves that it was collected"
 )
-PUT_BACK = "put them back from a copy of the folder; `datacollect event status --verify` compares"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from datacollect.files.held_folder import not_written
 
 FILES = "files"
 ABSENT, OTHER_LENGTH, CHANGED = "absent", "other length", "changed"
+# What to do about all of these.
+PUT_BACK = "put them back from a copy of the folder; `datacollect event status --verify` compares"
 _BLOCK_BYTES = 2**20
 
 

@@ -26,6 +26,8 @@ from datacollect.errors import ProblemError
 from datacollect.net.keys import public_key_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.bistro.formats.event.event import Event
     from datacollect.net.keys import PrivateKey
 
@@ -79,16 +81,31 @@ def mark_key(event: Event, own: PrivateKey, other: str) -> MarkKey:
     ProblemError
         The other is none that somebody can hold.
     """
+    return marking(event, own)(other)
+
+
+def marking(event: Event, own: PrivateKey) -> Callable[[str], MarkKey]:
+    """Return what makes the keys between one and many others, as `mark_key` does: own is read once.
+
+    Parameters
+    ----------
+    event, own
+        As for `mark_key`.
+    """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     scalar = hashlib.sha512(own.seed).digest()[:32]
-    point = X25519PublicKey.from_public_bytes(_montgomery(public_key_bytes(other)))
-    shared = X25519PrivateKey.from_private_bytes(scalar).exchange(point)
-    n_bytes = _AES_KEY_BYTES + 1
-    made = HKDF(SHA256(), length=n_bytes, salt=event.id, info=LABEL).derive(shared)
-    return MarkKey(made[-1], made[:-1])
+    private, n_bytes = X25519PrivateKey.from_private_bytes(scalar), _AES_KEY_BYTES + 1
+
+    def key_with(other: str) -> MarkKey:
+        point = X25519PublicKey.from_public_bytes(_montgomery(public_key_bytes(other)))
+        shared = private.exchange(point)
+        made = HKDF(SHA256(), length=n_bytes, salt=event.id, info=LABEL).derive(shared)
+        return MarkKey(made[-1], made[:-1])
+
+    return key_with
 
 
 def own_mark_key(event: Event, ticket: PrivateKey) -> MarkKey | None:

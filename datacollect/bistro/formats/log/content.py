@@ -23,7 +23,6 @@ from __future__ import annotations
 import hmac
 import json
 import struct
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -32,11 +31,11 @@ from datacollect.bistro.formats.log.file_list import (
     MOST_FILES,
     FileList,
     FileListError,
-    FileOpening,
     FilesCode,
     name_code,
 )
 from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
+from datacollect.bistro.formats.log.opening import CODE_BYTES, Among, Opening
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -44,57 +43,17 @@ if TYPE_CHECKING:
 
     Code: TypeAlias = hmac.HMAC | FilesCode
 
-SECRET_BYTES = CODE_BYTES = 32
+SECRET_BYTES = CODE_BYTES
 EVENT_BYTES, TICKET_BYTES = 32, 16
 # What an event says of its contents, and the header of each.
 CONTENT_FORMATS = ("datacollect-content/1", "datacollect-content/2")
 # The header of several files, in an event that takes as many.
 FILES_FORMAT = "datacollect-content/3"
-CONTENT_LABEL, OPENED_LABEL, KEY_LABEL = (
-    b"datacollect-content/1\n",
-    b"datacollect-content/2\n",
-    b"datacollect-content-key/2\n",
-)
+CONTENT_LABEL, KEY_LABEL = b"datacollect-content/1\n", b"datacollect-content-key/2\n"
 # How a header begins whose parts are committed to apart: its keys are in order.
 _OPENED_HEADER = f'{{"content":"{CONTENT_FORMATS[1]}",'.encode()
 _FILES_HEADER = f'{{"content":"{FILES_FORMAT}",'.encode()
 MOST_HEADER_BYTES = 65_536
-
-
-@dataclass(frozen=True)
-class Opening:
-    """Opening of a commitment to a content: made to be shown, beside the file itself.
-
-    It tells neither the file's name nor the ticket's number, and nothing by which two of one person
-    could be known as such.
-
-    Attributes
-    ----------
-    event : bytes
-        The event's id, 32 bytes.
-    key : bytes
-        32 bytes: who has it can test guesses of the file.
-    name, ticket : bytes
-        The codes of the file's name and of the ticket's number, 32 bytes each.
-    """
-
-    event: bytes
-    key: bytes = field(repr=False)
-    name: bytes
-    ticket: bytes
-
-    def __post_init__(self) -> None:
-        for what in ("event", "key", "name", "ticket"):
-            if len(getattr(self, what)) != CODE_BYTES:
-                raise ProblemError(f"{what} of an opening must have {CODE_BYTES} bytes")
-
-    def code(self) -> hmac.HMAC:
-        """Begin what an entry says of the content: it is to be updated with the file's bytes."""
-        return hmac.new(self.key, OPENED_LABEL + self.event + self.name + self.ticket, "sha256")
-
-    def digest(self, file: Iterable[bytes]) -> bytes:
-        """Return what an entry says of the content, if it is this file; read once, in pieces."""
-        return _digest(self.code(), file)
 
 
 def opening_of(secret: bytes, header: bytes) -> Opening | None:
@@ -154,7 +113,7 @@ def n_files(header: bytes) -> int:
 
 def file_openings(
     secret: bytes, header: bytes, names: Sequence[str], codes: Sequence[bytes]
-) -> Iterator[FileOpening]:
+) -> Iterator[Opening]:
     """Yield what opens the commitment to each of several files.
 
     Parameters
@@ -171,7 +130,7 @@ def file_openings(
     paths = FileList(event, ticket, tuple(codes)).paths()
     for index, (name, path) in enumerate(zip(names, paths, strict=True)):
         code = name_code(key, index, name)
-        yield FileOpening(event, key(f"file {index}"), code, ticket, index, count, path)
+        yield Opening(event, key(f"file {index}"), code, ticket, Among(index, count), path)
 
 
 def _files_header(header: bytes) -> _FilesHeader:

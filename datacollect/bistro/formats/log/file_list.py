@@ -1,7 +1,7 @@
 r"""Contents of several files: one list that an entry commits to, each file by a code of its own.
 
 What is sealed is one body, and an entry commits to all of it, so that a draft is whole or not
-there. A person shows one file of it with a `FileOpening`, which tells nothing of the others but how
+there. A person shows one file of it with an `Opening`, which tells nothing of the others but how
 many there are, and which of them this is::
 
     body             = for each file: u32 length of its name | name | u64 its bytes | the file
@@ -16,29 +16,21 @@ The keys and the ticket's code are those of `datacollect.bistro.formats.log.cont
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.log.file_names import MOST_NAME_BYTES, FileNames
-from datacollect.bistro.formats.log.tree import (
-    inclusion_proof,
-    leaf_hash,
-    nodes_of,
-    path_root,
-    tree_root,
-)
+from datacollect.bistro.formats.log.opening import file_code, list_digest
+from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, nodes_of, tree_root
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-LIST_LABEL, FILE_LABEL = b"datacollect-content/3\n", b"datacollect-file/3\n"
 # One file is a content of its own kind.
 FEWEST_FILES, MOST_FILES = 2, 10_000
-CODE_BYTES = 32
 _LENGTH_BYTES, _SIZE_BYTES = 4, 8
 SIZE_STOP = 2**63
 
@@ -53,65 +45,6 @@ class FramedFile(NamedTuple):
     name: str
     n_bytes: int
     code: bytes
-
-
-@dataclass(frozen=True)
-class Among:
-    """Which file it is of those that were handed in together, from 0, and of how many."""
-
-    index: int
-    count: int
-
-    @property
-    def text(self) -> str:
-        """As people count.
-
-        >>> Among(0, 3).text
-        'file 1 of 3'
-        """
-        return f"file {self.index + 1} of {self.count}"
-
-
-@dataclass(frozen=True)
-class FileOpening:
-    """What opens the commitment to one of several files: made to be shown, beside the file itself.
-
-    Attributes
-    ----------
-    event : bytes
-        The event's id, 32 bytes.
-    key : bytes
-        32 bytes: who has it can test guesses of this file.
-    name, ticket : bytes
-        The codes of this file's name and of the ticket's number, 32 bytes each.
-    index, count : int
-        Which file it is, from 0, and of how many.
-    path : tuple of bytes
-        Hashes of the tree, from the leaf's sibling up.
-    """
-
-    event: bytes
-    key: bytes = field(repr=False)
-    name: bytes
-    ticket: bytes
-    index: int
-    count: int
-    path: tuple[bytes, ...]
-
-    def code(self, file: Iterable[bytes]) -> bytes:
-        """Return the code of a file, if it is this one; read once, in pieces."""
-        code = file_code(self.key, self.name)
-        for piece in file:
-            code.update(piece)
-        return code.digest()
-
-    def digest(self, file: Iterable[bytes]) -> bytes:
-        """Return what an entry says of the content, if this is the file.
-
-        Where no list of that count has such a path, that is nothing.
-        """
-        root = path_root(leaf_hash(self.code(file)), self.index, self.count, self.path)
-        return b"" if root is None else list_digest(self.event, self.ticket, self.count, root)
 
 
 @dataclass(frozen=True)
@@ -142,17 +75,6 @@ class FileList:
         node, count = nodes_of([*map(leaf_hash, self.codes)]), len(self.codes)
         for index in range(count):
             yield tuple(inclusion_proof(index, count, node))
-
-
-def file_code(key: bytes, name: bytes) -> hmac.HMAC:
-    """Begin the code of a file, by its key and its name's code."""
-    return hmac.new(key, FILE_LABEL + name, "sha256")
-
-
-def list_digest(event: bytes, ticket: bytes, count: int, root: bytes) -> bytes:
-    """Return what an entry says of several files, by the root over their codes."""
-    said = LIST_LABEL + event + ticket + struct.pack(">I", count) + root
-    return hashlib.sha256(said).digest()
 
 
 def frame(name: str, n_bytes: int) -> bytes:

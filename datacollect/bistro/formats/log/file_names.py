@@ -1,7 +1,8 @@
 """Names of several files that are handed in together: texts that any system can make a file of.
 
 A name may have folders, with "/" between. What a destination calls the file on its disk is its own
-choice; here stands what no name may be, whoever reads it.
+choice; here stands what no name may be, whoever reads it. A file's proof is kept under its name
+with ``.proof`` behind it, beside those of the others: none of these is a folder of another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import re
 MOST_NAME_BYTES = 1024
 MOST_PART_BYTES = 255
 MOST_PARTS = 16
+# Of all names together: each is made on the disks of the person and of the destination.
+MOST_FOLDERS = 10_000
+# Behind a file's name: what its proof is called.
+PROOF_SUFFIX = ".proof"
+TOO_MANY_FOLDERS = f"makes more than {MOST_FOLDERS} folders with the others"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
@@ -44,6 +50,8 @@ class FileNames:
     >>> names = FileNames()
     >>> names.fault("a/b"), names.fault("a/b"), names.fault("a")
     (None, 'stands twice', 'is a folder of another')
+    >>> names.fault("a.proof/b"), names.fault("a.proof")
+    (None, 'is a folder of another')
     """
 
     def __init__(self) -> None:
@@ -55,13 +63,22 @@ class FileNames:
 
     def fault(self, name: str) -> str | None:
         """Take one more name, or say why it may not be."""
-        if why_not := name_fault(name):
-            return why_not
+        return name_fault(name) or self.clash(name)
+
+    def clash(self, name: str) -> str | None:
+        """Take one more name that may be one, or say why it may not stand beside the others."""
         folders = {name[:at] for at, letter in enumerate(name) if letter == "/"}
         if name in self._names:
             return "stands twice"
         if name in self._folders or not folders.isdisjoint(self._names):
             return "is a folder of another" if name in self._folders else "lies in another file"
+        if f"{name}{PROOF_SUFFIX}" in self._folders:
+            return f"is, with {PROOF_SUFFIX} behind it, a folder of another"
+        of_proofs = (each for each in folders if each.endswith(PROOF_SUFFIX))
+        if any(each.removesuffix(PROOF_SUFFIX) in self._names for each in of_proofs):
+            return f"lies in a folder that is called like the {PROOF_SUFFIX} of another"
+        if len(self._folders) + len(folders - self._folders) > MOST_FOLDERS:
+            return TOO_MANY_FOLDERS
         self._names.add(name)
         self._folders |= folders
         return None

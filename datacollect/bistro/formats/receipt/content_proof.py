@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
-from datacollect.bistro.formats.log.content import Opening, file_openings, opening_of
-from datacollect.bistro.formats.log.file_list import FEWEST_FILES, MOST_FILES, Among, FileOpening
+from datacollect.bistro.formats.log.content import file_openings, opening_of
+from datacollect.bistro.formats.log.file_list import FEWEST_FILES, MOST_FILES
 from datacollect.bistro.formats.log.one_meaning import json_file
+from datacollect.bistro.formats.log.opening import Among, Opening
 from datacollect.bistro.formats.receipt.receipt import Number
 from datacollect.errors import ProblemError, naming
 from datacollect.files.fields import Document, Field
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 # The second is of one of several files.
 PROOF_FORMATS = ("datacollect-proof/1", "datacollect-proof/2")
-PROOF_SUFFIX = ".proof"
 MOST_BYTES = 4096
 _MOST_HASHES = (MOST_FILES - 1).bit_length()
 
@@ -107,12 +107,15 @@ class ContentProof:
             }
         return (json.dumps(tree, separators=(",", ":")) + "\n").encode()
 
-    def opening(self, event: bytes) -> Opening | FileOpening:
+    @classmethod
+    def of(cls, entry: bytes, opening: Opening) -> ContentProof:
+        """Return the proof that an opening makes beside a receipt's entry."""
+        found = opening
+        return cls(entry, found.key, found.name, found.ticket, found.among, found.path)
+
+    def opening(self, event: bytes) -> Opening:
         """Return what it opens of an event, whose id it does not say."""
-        parts = (event, self.key, self.name, self.ticket)
-        if self.among is None:
-            return Opening(*parts)
-        return FileOpening(*parts, self.among.index, self.among.count, self.path)
+        return Opening(event, self.key, self.name, self.ticket, self.among, self.path)
 
 
 def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
@@ -126,9 +129,7 @@ def proof_of_content(entry: bytes, inner: Inner) -> ContentProof | None:
         What was sealed beside the file.
     """
     opening = opening_of(inner.secret, inner.header)
-    if opening is None:
-        return None
-    return ContentProof(entry, opening.key, opening.name, opening.ticket)
+    return None if opening is None else ContentProof.of(entry, opening)
 
 
 def proofs_of_files(
@@ -146,9 +147,8 @@ def proofs_of_files(
         All of them, as sealing has returned them, or as they are kept.
     """
     names, codes = [each.name for each in files], [each.code for each in files]
-    for found in file_openings(inner.secret, inner.header, names, codes):
-        among = Among(found.index, found.count)
-        yield ContentProof(entry, found.key, found.name, found.ticket, among, found.path)
+    for opening in file_openings(inner.secret, inner.header, names, codes):
+        yield ContentProof.of(entry, opening)
 
 
 def read_content_proof(data: bytes, name: str = "the proof") -> ContentProof:

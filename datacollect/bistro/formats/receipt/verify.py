@@ -11,8 +11,7 @@ from datacollect.bistro.formats.event.amendments import amended, missing_numbers
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
 from datacollect.bistro.formats.event.strength import alone_words
-from datacollect.bistro.formats.log.content import Opening, content_digest
-from datacollect.bistro.formats.log.file_list import Among
+from datacollect.bistro.formats.log.content import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
 from datacollect.bistro.formats.receipt.receipt import RECEIPT_FORMATS
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.amendments import Amendment
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.bistro.formats.log.file_list import FileOpening
+    from datacollect.bistro.formats.log.opening import Among, Opening
     from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
 
 Outcome: TypeAlias = Literal["in time", "late", "not proved"]
@@ -61,12 +60,12 @@ class ShownContent:
 
     Attributes
     ----------
-    opening : Opening or FileOpening
+    opening : Opening
     file : iterable of bytes
         In pieces; read once.
     """
 
-    opening: Opening | FileOpening
+    opening: Opening
     file: Iterable[bytes]
 
     def digest(self) -> bytes:
@@ -195,9 +194,7 @@ def verify(
 
 
 def _among(content: Content | ShownContent | None) -> Among | None:
-    if not isinstance(content, ShownContent) or isinstance(content.opening, Opening):
-        return None
-    return Among(content.opening.index, content.opening.count)
+    return content.opening.among if isinstance(content, ShownContent) else None
 
 
 def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:

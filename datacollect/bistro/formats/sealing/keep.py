@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.log.file_list import frame
-from datacollect.bistro.formats.log.file_names import name_fault
+from datacollect.bistro.formats.log.file_names import FileNames
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
@@ -407,7 +407,8 @@ def _kept(told: bytes, name: str, magic: bytes) -> Kept:
     if kept is None or bool(kept.files) != is_several or _told(kept) != told:
         raise _damaged(name)
     # Files are read and proofs written by these names, whoever has made it.
-    if any(name_fault(each.name) for each in kept.files):
+    names = FileNames()
+    if any(names.fault(each.name) for each in kept.files):
         raise _damaged(name)
     return kept
 

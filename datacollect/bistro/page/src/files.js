@@ -10,8 +10,11 @@ export const FILES_CONTENT = "datacollect-content/3";
 const FILES_HEADER = `{"content":"${FILES_CONTENT}",`;
 export const MOST_FILES = 10_000;
 // With room for what its proof is called.
-const MOST_PART_BYTES = 255 - ".proof".length;
+const PROOF = ".proof";
+const MOST_PART_BYTES = 255 - PROOF.length;
 const MOST_PARTS = 16;
+// Of all names together.
+const MOST_FOLDERS = 10_000;
 
 export const isOfSeveral = (header) => header.startsWith(FILES_HEADER);
 
@@ -110,16 +113,27 @@ export function nameFault(name) {
   if (/[\0-\x1f\x7f\\]/.test(name) || parts.some((part) => ["", ".", ".."].includes(part))) return "fault_odd";
 }
 
-// The same for all of them: no two are the same, none is a folder of another, also for systems that tell
-// neither case nor how letters are composed.
+// The same for all of them: no two are the same, none is a folder of another, nor is its proof, also for
+// systems that tell neither case nor how letters are composed; and they make no more folders than may be.
 export function nameFaults(names) {
   const folded = names.map((name) => name.normalize("NFC").toLowerCase());
   const seen = new Map();
   const folders = new Set();
+  const all = new Set();
   for (const name of folded) {
     seen.set(name, (seen.get(name) ?? 0) + 1);
-    for (let at = name.indexOf("/"); at > 0; at = name.indexOf("/", at + 1)) folders.add(name.slice(0, at));
+    addFolders(folders, name);
   }
-  const isTwice = (name) => seen.get(name) > 1 || folders.has(name);
-  return names.map((name, i) => nameFault(name) ?? (isTwice(folded[i]) ? "fault_twice" : undefined));
+  return names.map((name, i) => {
+    addFolders(all, name);
+    const other = folded[i];
+    if (nameFault(name)) return nameFault(name);
+    if (seen.get(other) > 1 || folders.has(other)) return "fault_twice";
+    if (folders.has(other + PROOF)) return "fault_proof";
+    if (all.size > MOST_FOLDERS) return "fault_folders";
+  });
+}
+
+function addFolders(folders, name) {
+  for (let at = name.indexOf("/"); at > 0; at = name.indexOf("/", at + 1)) folders.add(name.slice(0, at));
 }

@@ -29,7 +29,7 @@ from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.log.content import header_bytes
-from datacollect.bistro.formats.log.file_list import Among
+from datacollect.bistro.formats.log.opening import Among
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import time_in
 from datacollect.bistro.formats.sealing.keep import keep

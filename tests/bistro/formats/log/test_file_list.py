@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import io
 import random
+from dataclasses import replace
 from functools import partial
 
 import pyrage
@@ -25,6 +26,7 @@ from datacollect.bistro.formats.log.content import (
 )
 from datacollect.bistro.formats.log.file_list import FileListError, frame
 from datacollect.bistro.formats.log.file_names import FileNames, name_fault
+from datacollect.bistro.formats.log.opening import Among
 from datacollect.bistro.formats.receipt.content_proof import proofs_of_files, read_content_proof
 from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 from datacollect.errors import ProblemError
@@ -102,11 +104,11 @@ def test_each_file_opens_what_all_are_committed_to_and_nothing_else_does():
         assert opening.digest([data[:1], data[1:]]) == p
         assert opening.digest([data + b"x"]) != p
         for other in openings_of():
-            moved = opening.__class__(**{**vars(opening), "index": other.index})
-            assert (moved.digest([data]) == p) == (other.index == opening.index)
+            moved = replace(opening, among=other.among)
+            assert (moved.digest([data]) == p) == (other.among == opening.among)
         # The path of the third fits a tree of two, too: the count is bound.
         for count in (2, 4, 5):
-            shorter = opening.__class__(**{**vars(opening), "count": count, "index": 1})
+            shorter = replace(opening, among=Among(1, count))
             assert shorter.digest([data]) != p
 
 
@@ -142,6 +144,8 @@ LIES = {
     "a name twice": body_of([("a", b""), ("a", b""), ("b", b"")]),
     "a folder that is a file": body_of([("a", b""), ("a/b", b""), ("c", b"")]),
     "a file that is a folder": body_of([("a/b", b""), ("a", b""), ("c", b"")]),
+    "a folder that is a proof": body_of([("a", b""), ("a.proof/b", b""), ("c", b"")]),
+    "a proof that is a folder": body_of([("b/a.proof/c", b""), ("b/a", b""), ("c", b"")]),
     "up": body_of([("../a", b""), ("b", b""), ("c", b"")]),
     "from the root": body_of([("/etc/passwd", b""), ("b", b""), ("c", b"")]),
     "a zero": body_of([("a\0b", b""), ("b", b""), ("c", b"")]),
@@ -149,7 +153,7 @@ LIES = {
     "no UTF-8": body_of(FILES[:2]) + b"\0\0\0\1\xff" + bytes(8),
     "a long part": body_of([("é" * 128, b""), ("b", b""), ("c", b"")]),
     "a long name": body_of([("/".join(["a" * 100] * 11), b""), ("b", b""), ("c", b"")]),
-    "many folders": body_of([("/".join("a" * 17), b""), ("b", b""), ("c", b"")]),
+    "many parts": body_of([("/".join("a" * 17), b""), ("b", b""), ("c", b"")]),
 }
 
 
@@ -159,6 +163,26 @@ def test_what_is_no_list_of_files_is_refused_by_the_library_and_by_the_page(body
         code_of(body, step=1 + len(body) // 50).digest()
     with pytest.raises((ValueError, UnicodeDecodeError)):
         judge.list_of(SECRET, HEADER, body)
+
+
+def deep(n_folders):
+    """Return names that have so many folders in all, 15 each as far as that goes."""
+    names = [f"{i:x}" + "/d" * 14 + "/f" for i in range(n_folders // 15)]
+    return [*names, "z/" * (n_folders % 15) + "f"]
+
+
+def test_a_body_makes_ten_thousand_folders_at_most():
+    """Where each file may lie in 15 folders of its own, a short body would make 150 000."""
+    for n_folders in (10_000, 10_001):
+        files = [(name, b"") for name in deep(n_folders)]
+        header, body = header_of(len(files)), body_of(files)
+        if n_folders == 10_000:
+            assert code_of(body, header, 2**16).digest() == judge.content_of(SECRET, header, body)
+            continue
+        with pytest.raises(FileListError, match="more than 10000 folders"):
+            code_of(body, header, 2**16)
+        with pytest.raises((ValueError, UnicodeDecodeError)):
+            judge.list_of(SECRET, header, body)
 
 
 HEADERS = {
