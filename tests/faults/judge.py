@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CODES = (0, 1, 2, 3, 130, 143)
 KILLED = -9
 STATE = ".datacollect"
+# What a pull keeps of what it promised: a file, and who writes it.
+PROMISES = (f"{STATE}/history.jsonl", "promises.py:keep")
 # SQLite's files come and go with its log.
 COMES_AND_GOES = re.compile(r"-(wal|shm|journal)$")
 # What a disk that is full or broken says.
@@ -86,7 +88,7 @@ def judge_kept(ended: Ended, call: str, kind: str, error: str) -> list[Finding]:
     """
     is_sync = re.fullmatch(r"(os\.)?(fsync|fdatasync|syncfs)", call) is not None
     is_sqlites = call == "fdatasync" and re.fullmatch(rf"\{STATE}(/state\.sqlite)?", kind)
-    is_told = kind == f"{STATE}/history.jsonl" and "could not be saved" in ended.stderr
+    is_told = kind in PROMISES and "could not be saved" in ended.stderr
     if is_sync and not (is_sqlites or is_told) and error in REFUSALS and ended.code == 0:
         return [Finding("c", "exit 0, and the disk has refused to keep what was written")]
     return []

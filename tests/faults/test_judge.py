@@ -106,9 +106,13 @@ def test_what_was_not_synced_is_not_there(code, call, kind, error, is_found):
 
 
 @pytest.mark.parametrize(("stderr", "is_found"), [("", True), (UNSAVED, False)])
-def test_what_happened_is_kept_or_its_loss_is_told(stderr, is_found):
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [("fsync", ".datacollect/history.jsonl"), ("os.fsync", "promises.py:keep")],
+)
+def test_what_happened_is_kept_or_its_loss_is_told(call, kind, stderr, is_found):
     """It serves later estimates alone: the files are there whatever becomes of it."""
-    found = judge_kept(ended(0, stderr=stderr), "fsync", ".datacollect/history.jsonl", "EIO")
+    found = judge_kept(ended(0, stderr=stderr), call, kind, "EIO")
     assert rules(found) == ({"c"} if is_found else set())
 
 
