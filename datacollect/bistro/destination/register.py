@@ -461,6 +461,15 @@ class Register:
             )
         return found
 
+    def proved(self) -> list[tuple[int, bytes]]:
+        """Return the entries in time that are no drafts here, each with its proved time."""
+        rows: list[tuple[int, bytes]] = self._db.rows(
+            "SELECT time_s, entry FROM entries WHERE time_s <= ? "
+            "AND coalesce(word, '') NOT IN (?, ?)",
+            (self._event.latest_s, COLLECTED, SUPERSEDED),
+        )
+        return rows
+
     def n_absent(self) -> int:
         """Return of how many entries the verdict is that they never came."""
         rows = self._db.rows("SELECT count(*) FROM entries WHERE why = ?", (NEVER_CAME,))

@@ -141,7 +141,13 @@ class Collector:
         services = {each.name: _Asked(self, each) for each in self.parties.services}
         self._times = LogTimes(EVENT, services, lambda _: None)
         self._logs = LoggedEntries(self._read_log, lambda _: None)
-        self._quotas = Quotas(EVENT, self._logs, self.marks, self.keys, self._may_hold)
+        self._quotas = Quotas(
+            *(EVENT, self._logs, self.marks, self.keys, self._may_hold),
+            proved=self._proved,
+        )
+
+    def _proved(self) -> list[tuple[int, bytes]]:
+        return self.register.proved()
 
     def _may_hold(self, since_s: int) -> bool:
         names = [each.name for each in EVENT.bistros]

@@ -307,6 +307,7 @@ def run_event(
                 register.held.take_heard(answering, now_s)
                 seen[1].kept = register.logs
                 quotas.may_hold = partial(_may_any_hold, register, event)
+                quotas.proved = register.proved
                 destination = Destination(
                     event,
                     config.key,

@@ -69,6 +69,10 @@ class Quotas:
     revoked_s : mapping of str to int
         By the numbers of tickets that were revoked: by when a log had published it. What others
         mark by such a ticket afterwards is none of its entries.
+    proved : function
+        Returns entries in time that did not come to count, with the times by which logs had them:
+        what a log that cannot be read any more has proved before. Drafts that came are known to
+        who asks.
     """
 
     event: Event
@@ -78,6 +82,7 @@ class Quotas:
     may_hold: Callable[[int], bool] = lambda _: False
     shown: Callable[[], Collection[bytes]] = frozenset
     revoked_s: Mapping[str, int] = field(default_factory=dict)
+    proved: Callable[[], Collection[tuple[int, bytes]]] = tuple
     _table: LogTable | None = None
     _marked: MarkedEntries | None = None
     _found: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
@@ -98,11 +103,31 @@ class Quotas:
         if self.marks is None:
             return Counted(None, is_over)
         table = self.logs.table(self.event, now_s)
-        if self.logs.unread(self.event) and not is_over:
+        unread = self.logs.unread(self.event)
+        if unread and not is_over:
             return None
         if table is not self._table or self._marked is None:
             self._table, self._marked, self._found = table, MarkedEntries(table.entries), {}
-        return Counted({each: self._entries_of(each) for each in tickets}, is_over)
+        logged = {each: self._entries_of(each) for each in tickets}
+        if unread and (proved := self.proved()):
+            self._add(proved, logged)
+        return Counted(logged, is_over)
+
+    def _add(
+        self, proved: Collection[tuple[int, bytes]], logged: dict[str, list[tuple[int, bytes]]]
+    ) -> None:
+        """Add what was proved before to the entries of tickets, as far as it bears their marks."""
+        assert self.marks is not None
+        times_s = {entry: time_s for time_s, entry in proved}
+        items = [*times_s.items()]
+        marked = MarkedEntries(np.array([*times_s], dtype="S32"))
+        for ticket, known in logged.items():
+            key = self.marks.of(self.ticket_keys.get(ticket))
+            own = [] if key is None else [items[i] for i in marked.of(key).tolist()]
+            found = {entry: time_s for time_s, entry in known}
+            found |= {entry: min(time_s, found.get(entry, time_s)) for entry, time_s in own}
+            rows = [(time_s, entry) for entry, time_s in found.items()]
+            logged[ticket] = self._not_revoked(ticket, rows)
 
     def _entries_of(self, ticket: str) -> list[tuple[int, bytes]]:
         found = self._found.get(ticket)
@@ -113,6 +138,9 @@ class Quotas:
             key = self.marks.of(self.ticket_keys.get(ticket))
             found = [] if key is None else self._table.rows(self._marked.of(key))
             self._found[ticket] = found
+        return self._not_revoked(ticket, found)
+
+    def _not_revoked(self, ticket: str, found: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         revoked_s = self.revoked_s.get(ticket)
         return found if revoked_s is None else [row for row in found if row[0] <= revoked_s]
 

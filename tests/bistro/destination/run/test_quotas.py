@@ -182,6 +182,7 @@ class World:
                 lambda since_s: not register.held.have_all_said(NAMES, since_s),
                 lambda: self.shown,
                 self.revoked_s,
+                register.proved,
             )
             destination = Destination(
                 *(self.event, KEY, register),
@@ -341,6 +342,16 @@ def test_what_a_silent_service_had_proved_before_counts(world):
     world.logs.silent = {"c"}
     world.round(OVER_S)
     assert world.counting() == {hidden[1].entry}
+
+
+def test_what_was_refused_keeps_its_place_when_its_service_falls_silent(world):
+    """Its time was proved before, so it is one of those that may count, read or not."""
+    drafts = [world.commit(1, ("c", 1 + i)) for i in range(3)]
+    for draft, why in zip(drafts, ("", OTHER_CONTENT, ""), strict=True):
+        world.push(draft, why)
+    world.logs.silent = {"c"}
+    world.round(OVER_S)
+    assert world.counting() == {drafts[0].entry}
 
 
 def test_a_draft_by_a_silent_service_stands_beside_the_only_one_that_is_shown(tmp_path):
