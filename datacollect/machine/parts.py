@@ -83,7 +83,7 @@ class Rate:
         ``memory`` (copies), ``disk`` (as pulls write, synced), ``tcp`` or ``tls`` (connections
         within this machine).
     bytes_per_s, low_bytes_per_s, high_bytes_per_s : float
-        The middle of all repeats, and between which they were.
+        The median of all repeats, and between which they were.
     at_once : int
         Threads, or connections.
     block_bytes : int or None

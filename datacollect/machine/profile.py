@@ -56,7 +56,7 @@ def _interval(stem: str, unit: str, kind: Number, *, required: bool = True) -> t
     return tuple(
         Field(f"{prefix}{stem}", kind, f"{what}, in {unit}.", required=required)
         for prefix, what in (
-            ("", "The middle of all repeats"),
+            ("", "The median of all repeats"),
             ("low_", "The least"),
             ("high_", "The most"),
         )
@@ -83,7 +83,12 @@ COST = Table(
     "What a kind of work takes of processors.",
     (
         Field("work", Choice((UDP, TCP, TLS, BLAKE3, DISK)), "Kind of work.", required=True),
-        Field("end", Choice((SENDS, RECEIVES, BOTH)), "End of the connection.", required=True),
+        Field(
+            "end",
+            Choice((SENDS, RECEIVES, BOTH)),
+            "What the machine does: it sends, receives, or both.",
+            required=True,
+        ),
         Field("over", Text(), "What the bytes went over.", required=True),
         *_interval("s_per_gib", "seconds of processors for each 2**30 bytes", _SECONDS),
         Field(
@@ -122,7 +127,7 @@ PULL_USE = Table(
     "How much of the processors' time a pull used, its agent on the same machine.",
     (
         Field("connections", Whole("", minimum=1, remedy=AGAIN), "Between both.", required=True),
-        Field("share", _SHARE, "The middle of all repeats.", required=True),
+        Field("share", _SHARE, "The median of all repeats.", required=True),
         Field("low_share", _SHARE, "The least.", required=True),
         Field("high_share", _SHARE, "The most.", required=True),
         *_interval(
@@ -155,7 +160,7 @@ PROFILE = Document(
         Field("format", Text((PROFILE_FORMAT,)), "Format and its version.", required=True),
         Field("measured_at", ClockTime(), "Clock time of the measurement.", required=True),
         Field("name", Text(), "What the machine calls itself.", required=True),
-        Field("machine", Text(), "What tells it from others, whatever they are called."),
+        Field("machine", Text(), "Identifies the machine, whatever it is called."),
         Field(
             "processors",
             Number("", positive=True, remedy=AGAIN),
@@ -218,7 +223,7 @@ class HostProfile:
     refused : dict of str to str
         What was not measured, and why.
     machine : str or None
-        What tells it from others, whatever they are called.
+        Identifies the machine, whatever it is called.
     place : str
         Where it was read, for messages.
     """

@@ -183,4 +183,6 @@ def _links_unlike(kept: pd.DataFrame) -> list[str]:
         return []
     counts = of_link.replace("", "of which nothing is said").value_counts()
     what = listed([f"{counted(int(n), 'link')} by {kind!r}" for kind, n in counts.items()])
-    return [f"links were measured by unlike tests, so their bandwidths may not compare: {what}"]
+    return [
+        f"links were measured by unlike tests, so their bandwidths may not be comparable: {what}"
+    ]

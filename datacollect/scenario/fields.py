@@ -131,10 +131,15 @@ BACKGROUND = _table(
         0.05,
     ),
     _optional(
-        "least_mean_s", POSITIVE_S, "Mean on and off times are uniform from here, seconds, ...", 0.2
+        "least_mean_s",
+        POSITIVE_S,
+        "Least mean on or off time, seconds; means are drawn uniformly from here to most_mean_s.",
+        0.2,
     ),
-    _optional("most_mean_s", POSITIVE_S, "... to here, seconds.", 3.0),
-    _optional("latest_start_s", SECONDS, "Starts are uniform from 0 to here, seconds.", 2.0),
+    _optional("most_mean_s", POSITIVE_S, "Largest mean on or off time, seconds.", 3.0),
+    _optional(
+        "latest_start_s", SECONDS, "Starts are drawn uniformly from 0 to this, seconds.", 2.0
+    ),
     _optional("pairs", Rows(PAIR), "Further flows, between named nodes.", ()),
 )
 

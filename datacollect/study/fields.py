@@ -269,7 +269,9 @@ EXPERIMENT = Document(
         Field("scenario", LABEL, "Scenario file, relative to this one."),
         Field("grids", Part(GRIDS), "Instead of a scenario; fluid engine only."),
         Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
-        Field("scale", Number(positive=True), "Factor on backlogs, and on probes that have none."),
+        Field(
+            "scale", Number(positive=True), "Factor on backlogs, and on probes without their own."
+        ),
         Field("probe_scale", Number(positive=True), "Factor on probes alone."),
         Field(
             "set", ValuesByKey(), "Keys of the scenario that differ, by their places.", default={}

@@ -67,7 +67,9 @@ def status(
     ],
     fingerprint: Annotated[
         str | None,
-        typer.Option("--fingerprint", metavar="SHA256", help="Of its certificate, if it is own."),
+        typer.Option(
+            "--fingerprint", metavar="SHA256", help="Of its certificate, if it made that itself."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -40,7 +40,7 @@ def join(
     folder: Annotated[
         str | None,
         typer.Option(
-            "--folder", metavar="DIR", help="For all that this host keeps. Default: the role."
+            "--folder", metavar="DIR", help="Folder for what this host keeps. Default: the role."
         ),
     ] = None,
     room: Annotated[

@@ -206,7 +206,7 @@ class ServiceCore:
                 if amendment.number != self._n_amendments + 1:
                     raise ProblemError(
                         f"number must be {self._n_amendments + 1}, got {amendment.number}; hand "
-                        "in those before first"
+                        f"in the earlier ones first"
                     )
                 check_amendment(self.event, amendment)
                 self._admission.amended(amended(self.event, [amendment]))

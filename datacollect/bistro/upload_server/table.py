@@ -26,7 +26,7 @@ ACCEPT = Table(
         Field(
             "folder",
             Text(),
-            "Where uploads are kept; the agent serves what is closed of them: `served` in it.",
+            "Where uploads are kept; the agent serves their closed segments: `served` in it.",
             required=True,
         ),
         Field(
@@ -97,6 +97,6 @@ ACCEPT_TABLE = AgentTable(
     ACCEPT,
     "Uploads that are accepted; left out: none.",
     _configured,
-    serves="what is closed of the uploads",
+    serves="the closed segments of uploads",
     work="taking uploads",
 )

@@ -107,7 +107,7 @@ class FeedRun:
             out.abandon()
             self.why = f"interrupted; what was not sent is kept in {self.feed.spill}"
             return
-        self._tell("interrupted: what was made is sent; interrupt again to give that up")
+        self._tell("interrupted: sending what was made; interrupt again to drop it")
         try:
             out.close()
         except FeedStopped as error:

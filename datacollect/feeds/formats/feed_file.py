@@ -80,13 +80,13 @@ FEED = Document(
         Field(
             "message_bytes",
             Whole(BYTES, minimum=1, stop=MOST_MESSAGE_BYTES + 1),
-            "So many bytes are numbered and stamped together; left out: 4096, and by udp 1412, "
+            "Bytes that get one number and one time stamp; left out: 4096, and by udp 1412, "
             "which one packet holds.",
         ),
         Field(
             "transport",
             Text((TCP, UDP)),
-            "What comes late is sent again, and in order (tcp), or is lost (udp).",
+            "What is lost on the way is sent again, in order (tcp), or stays lost (udp).",
             default=TCP,
         ),
         Field(
@@ -99,8 +99,9 @@ FEED = Document(
         Field(
             "when_full",
             Text((STOP, DROP_NEW, DROP_OLD)),
-            "What becomes of what is made while the buffer is full: the feed ends, or it is "
-            "dropped, or the oldest that was not sent is; counted, and listed as missing.",
+            "What happens to data that are made while the buffer is full: the feed ends, or these "
+            "data are dropped, or the oldest unsent ones; what is dropped is counted, and listed "
+            "as missing.",
             default=STOP,
         ),
         Field(
@@ -125,7 +126,7 @@ FEED = Document(
         Field(
             "late_after",
             Number(SECONDS, positive=True),
-            "By how much more than the least delay a message counts as late, seconds.",
+            "A message is late if its delay exceeds the least delay by more than this, seconds.",
             default=0.02,
         ),
         Field(
@@ -216,7 +217,7 @@ class FeedFile:
         if values["catch_up"] < 1:
             raise wrong(
                 "catch_up",
-                "must be >= 1: below, what is late would never be caught up",
+                "must be >= 1: below that, a late feed would never catch up",
                 values["catch_up"],
                 "write 1.25",
             )

@@ -45,7 +45,7 @@ UDP_TABLE = Table(
         Field(
             "end",
             Number(SECONDS, positive=True),
-            "So long after an alarm that does not pass the feed ends, seconds.",
+            "The feed ends if an alarm lasts longer than this, seconds.",
             default=END_S,
         ),
         Field("drop", Number(), "Part of the messages to leave out on purpose.", default=0.0),
@@ -71,7 +71,7 @@ UDP_TABLE = Table(
         Field(
             "reorder",
             Whole("packets", minimum=1, stop=2**22),
-            "How far behind the newest a packet may come, and still be put to its place.",
+            "How far behind the newest a packet may come, and still be put in its place.",
             default=REORDER,
         ),
     ),

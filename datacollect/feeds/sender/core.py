@@ -322,7 +322,10 @@ class SenderCore:
     def told_written(self, number: int) -> None:
         """Let go of what the receiver has written."""
         if not self.written <= number <= self._next:
-            raise FrameError(f"the receiver says that message {number} is written, which is absurd")
+            raise FrameError(
+                f"the receiver's count of written messages must be {self.written} to "
+                f"{self._next}, got {number}"
+            )
         self.written = number
         self._missing.forget(number)
         with suppress(StoreError):  # it is let go of the next time

@@ -600,7 +600,7 @@ class UdpFeed:
                 wait_s = max(self._core.wait_s, LEAST_SLEEP_S) if self._core.n_waiting else None
                 if alarm != self._told_alarm:
                     self._told_alarm = alarm
-                    self._tell(alarm or "the path is well again")
+                    self._tell(alarm or "the path works well again")
                 return wait_s
         # Without a connection nothing waits.
         assert packets is not None

@@ -136,8 +136,8 @@ SCHEDULE = Document(
         Field(
             "starts_at",
             ClockTime(),
-            "When it begins, where the problem does not say it for good; null: it does, or "
-            "nobody does.",
+            "Clock time of its 0 s, where the problem does not fix that; null: the problem does, "
+            "or nothing does.",
             nullable=True,
         ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),

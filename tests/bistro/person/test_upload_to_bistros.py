@@ -307,7 +307,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         code, told = uploaded(capsys)
     assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
     assert "a.bin.keep.anew: was damaged, and was sealed again" in told["troubles"]
-    assert "south holds it sealed anew, by its own word" in told["proved"]
+    assert "south holds it sealed again, according to it" in told["proved"]
     assert len(anew_words(world, person)) == 1
     assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99
 
@@ -317,7 +317,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     ("word", "why", "code", "said"),
     [
         (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
-        (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
+        (REFUSED, OTHER_TICKET, 2, f"refused, because it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
     ],
 )

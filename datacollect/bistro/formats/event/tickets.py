@@ -128,7 +128,7 @@ class Ticket:
         number = told[_LINKED_BYTES:]
         if len(told) < _LINKED_BYTES or len(number) not in (0, ID_BYTES):
             raise TicketError(
-                f"the link is damaged: behind {LINK_MARK} stand "
+                f"the link is damaged: {LINK_MARK} must be followed by "
                 f"{-(-_LINKED_BYTES * 4 // 3)} letters, got {len(text)}; copy it again, whole"
             )
         seed = told[:KEY_BYTES]
