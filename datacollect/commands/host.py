@@ -56,7 +56,7 @@ def predict(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="BYTES", help="Most in flight on each connection."),
+        typer.Option("--window", metavar="BYTES", help="Most bytes in flight on each connection."),
     ] = None,
     rtt: Annotated[
         str | None, typer.Option("--rtt", metavar="TIME", help='Round trip of the path, "20 ms".')

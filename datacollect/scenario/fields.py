@@ -119,7 +119,7 @@ BACKGROUND = _table(
     _optional("from", NAME, "Domain that they come from; default: any."),
     _optional("to", NAME, "Domain that they go to; default: any."),
     _optional("among", WHERE, "Kind of nodes at their ends; default: stub where there are any."),
-    _optional("over", ListOf(NAME, 1), "Wires to cross; default: all peering wires."),
+    _optional("over", ListOf(NAME, 1), "Wires that the flows cross; default: all peering wires."),
     _optional("split", ListOf(Number()), "Ratio of flows over these wires; default: equal parts."),
     _optional(
         "tcp_probability", Share(), "Probability that a flow is endless TCP, else on-off UDP.", 0.75
@@ -194,7 +194,7 @@ SHARED_WIRE = _table(
     _optional(
         "bandwidth_bytes_per_s",
         Number("bytes per second", positive=True),
-        "What links share in each direction, bytes per second.",
+        "What the links carry together in each direction, bytes per second.",
     ),
     _optional(
         "connections",

@@ -68,7 +68,9 @@ def status(
     fingerprint: Annotated[
         str | None,
         typer.Option(
-            "--fingerprint", metavar="SHA256", help="Of its certificate, if it made that itself."
+            "--fingerprint",
+            metavar="SHA256",
+            help="Fingerprint of its certificate, if self-signed.",
         ),
     ] = None,
     as_json: Json = False,

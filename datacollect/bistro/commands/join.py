@@ -26,7 +26,9 @@ from datacollect.commands.streams import emit as emit_line
 def join(
     invitation: Annotated[
         str,
-        typer.Argument(metavar="INVITATION", help="The organiser's line; - reads it from a pipe."),
+        typer.Argument(
+            metavar="INVITATION", help="The invitation that the organiser sent; - reads a pipe."
+        ),
     ],
     role: Annotated[
         str,

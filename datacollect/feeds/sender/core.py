@@ -268,7 +268,7 @@ class SenderCore:
         if not self.written <= written <= number <= self.counts.made:
             raise FrameError(
                 f"the receiver has {number} messages of this feed, {written} of them on its disk, "
-                f"where {self.counts.made} were made and {self.written} were on its disk: a disk "
+                f"but {self.counts.made} were made and {self.written} were on its disk: a disk "
                 "has lost something; begin another feed, by another name"
             )
         self._take_back(stop)

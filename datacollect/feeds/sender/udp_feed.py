@@ -502,7 +502,7 @@ class UdpFeed:
         why = str(error)
         if why != self._why:
             self._why = why
-            self._tell(f"{why}; it is connected to again, and what is made meanwhile is lost")
+            self._tell(f"{why}; connecting again; what is made meanwhile is lost")
 
     def _hear(self, lines: Iterator[dict[str, Any]]) -> None:
         """Take what the receiver says, until it has said that all is there.

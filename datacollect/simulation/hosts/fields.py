@@ -37,7 +37,7 @@ KERNEL = Table(
     "What the kernel does with each packet, and where it puts it.",
     (
         _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
-        _optional("packet_s", SECONDS, "Its work on a packet without the copy, seconds."),
+        _optional("packet_s", SECONDS, "Seconds of work on a packet, without the copy."),
         _optional(
             "cycles_per_header_byte",
             CYCLES,
@@ -96,7 +96,7 @@ PROTOCOL = Table(
 )
 STREAM = Table(
     "the stream",
-    "What is sent: a constant rate, pictures without compression, or frames of a video.",
+    "What is sent: data at a constant rate, pictures without compression, or frames of a video.",
     (
         _optional("rate_bytes_per_s", RATE, "Payload per second, at a constant rate."),
         _optional("width", PIXELS, "Of raw pictures, pixels."),
@@ -127,10 +127,14 @@ JOB = Table(
     "What reads: at each period it reads, works on what it has read, and frees it.",
     (
         _optional("period_s", SECONDS, "Seconds between readings; by default those of a frame."),
-        _optional("most_bytes", BUFFER, "Most that it reads at once, whole packets."),
+        _optional("most_bytes", BUFFER, "Most that it reads at once, in whole packets."),
         _optional("least_bytes", BUFFER, "If less is there, it reads nothing.", 1),
-        _optional("cycles_per_byte", Number("cycles"), "Its work on a byte, as of decoding."),
-        _optional("packet_s", SECONDS, "Its work on a packet, in place of cycles_per_byte."),
+        _optional(
+            "cycles_per_byte", Number("cycles"), "Work on each byte that it reads, as for decoding."
+        ),
+        _optional(
+            "packet_s", SECONDS, "Seconds of work on each packet, instead of cycles_per_byte."
+        ),
     ),
 )
 

@@ -316,7 +316,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
 @pytest.mark.parametrize(
     ("word", "why", "code", "said"),
     [
-        (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
+        (REFUSED, OTHER_CONTENT, 2, "refused, because it is not what was committed to"),
         (REFUSED, OTHER_TICKET, 2, f"refused, because it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
     ],

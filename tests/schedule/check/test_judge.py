@@ -36,7 +36,7 @@ def with_row(i, row):
         ),
         pytest.param(
             PIPELINE[:2],
-            r"the data at 'S' must leave it, missing: bytes 600 to 949 of 'S' \(350 bytes\)",
+            r"at 'S' must leave it, and these do not: bytes 600 to 949 of 'S' \(350 bytes\)",
             id="a route is missing",
         ),
         pytest.param(

@@ -94,7 +94,8 @@ LIMITS = Table(
         Field(
             "rate",
             RATE,
-            "Most that comes in all, in bytes per second: a number, or with timezone rates from "
+            "Most that arrives from all hosts together, in bytes per second: a number, or with "
+            "timezone rates from "
             'hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; '
             "unlimited if absent.",
         ),

@@ -47,7 +47,8 @@ SERVER = Table(
         Field(
             "fingerprint",
             Text(),
-            "Of its certificate: sha256: and 64 hexadecimal digits; the usual checks if absent.",
+            "Fingerprint of its certificate: sha256: and 64 hexadecimal digits; the usual checks "
+            "if absent.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
         Field(

@@ -293,7 +293,7 @@ class Claims:
         return None if landed is None or landed in self._own else (*landed.origin, landed.shown)
 
 
-_FROM_LFS = "the data lie in its LFS store: `git lfs pull` fetches them where the repository is"
+_FROM_LFS = "the data lie in its LFS store: run `git lfs pull` where the repository is"
 
 
 class _Sign(NamedTuple):
