@@ -39,13 +39,13 @@ class Cost:
     low_s_per_gib, high_s_per_gib : float
         Between these it was in all repeats.
     us_per_unit, low_us_per_unit, high_us_per_unit : float
-        Besides, for each unit that is handed over at once, in microseconds.
+        In addition, for each unit that is handed over at once, in microseconds.
     unit : str or None
         What such a unit is: a packet, a call, a request.
     unit_bytes : int or None
         As large as units are where nothing else is said.
     own_s_per_gib : float or None
-        As much of it as the process itself is charged for.
+        The part of it that the process itself is charged for.
     load : float
         The part of all processors that other programs kept busy meanwhile.
     forced : bool

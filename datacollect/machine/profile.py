@@ -94,28 +94,26 @@ COST = Table(
         Field(
             "us_per_unit",
             _MICROSECONDS,
-            "Besides, for each unit that is handed over at once, in microseconds.",
+            "In addition, for each unit that is handed over at once, in microseconds.",
             default=0.0,
         ),
         Field("low_us_per_unit", _MICROSECONDS, "The least of that."),
         Field("high_us_per_unit", _MICROSECONDS, "The most of that."),
         Field("unit", Text(), "What such a unit is: a packet, a call, a request."),
         Field("unit_bytes", Whole("bytes", minimum=1), "As large as units usually are, in bytes."),
-        Field("own_s_per_gib", _SECONDS, "As much of it as the process itself is charged for."),
+        Field("own_s_per_gib", _SECONDS, "The part of it that the process itself is charged for."),
         *_LOAD,
     ),
 )
 
 RATE = Table(
     "the rate",
-    "What something carried in a test.",
+    "What a part of the machine carried in a test.",
     (
-        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What it is the rate of.", required=True),
+        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What has this rate.", required=True),
         *_interval("bytes_per_s", "bytes per second", _RATE),
         Field("at_once", Whole("", minimum=1, remedy=AGAIN), "Threads or connections.", default=1),
-        Field(
-            "block_bytes", Whole("bytes", minimum=1), "What is copied again and again, in bytes."
-        ),
+        Field("block_bytes", Whole("bytes", minimum=1), "Bytes that are copied again and again."),
         *_LOAD,
     ),
 )

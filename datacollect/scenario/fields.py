@@ -312,8 +312,8 @@ METHOD = _method_table(
     _optional(
         "as_many_times",
         Whole(minimum=1),
-        "direct with streams_as; adaptive, or chains with connections_as, without connections: so "
-        "many times as many. Default: 1.",
+        "direct with streams_as; adaptive, or chains with connections_as, without connections: "
+        "factor on that number of connections. Default: 1.",
     ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
@@ -353,7 +353,7 @@ METHOD = _method_table(
 
 RUN = _table(
     "the run",
-    "How the run goes.",
+    "Settings of the run.",
     _optional("seed", SEED, "Seed of everything that has none of its own.", 1),
     _optional("time_limit_s", POSITIVE_S, "Simulated seconds after which the run ends.", 86_400.0),
     _optional(

@@ -242,7 +242,7 @@ GRIDS = Table(
     "Problems drawn from tables of measured bandwidths, one for every seed.",
     (
         Field("planned_csv", LABEL, "Table of bandwidths that plans are made on.", required=True),
-        Field("truth_csv", LABEL, "Table of those that there really are.", required=True),
+        Field("truth_csv", LABEL, "Table of the bandwidths that there really are.", required=True),
         Field("hosts_csv", LABEL, "Table that hosts must be in, too.", nullable=True),
         Field("sources", Whole(minimum=1), "Hosts with data, drawn.", required=True),
         Field("backlog_bytes", Whole("bytes", minimum=1), "Bytes of each.", required=True),

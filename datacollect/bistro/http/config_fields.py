@@ -169,7 +169,7 @@ DESTINATION = Document(
         Field(
             "method",
             Text(get_args(RunMethod)),
-            "How it is pulled, as `datacollect pull --method`.",
+            "Method of pulling, as `datacollect pull --method`.",
             default="adaptive",
         ),
         Field(

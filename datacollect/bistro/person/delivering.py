@@ -112,8 +112,8 @@ class Delivered:
         first = "the destination could not open what was sent; " if verdict is not None else ""
         if held is None or (first and not held.sealed_anew):
             return Standing(1, f"{first}{NOT_SENT}")
-        anew = " sealed again" if held.sealed_anew else ""
-        return Standing(0, f"{first}{held.bistro} holds it{anew}, according to it")
+        anew = ", sealed again" if held.sealed_anew else ""
+        return Standing(0, f"{first}{held.bistro} says that it holds it{anew}")
 
     def _superseded(self, by: str) -> Standing:
         """Say what counts instead, and whether that counts: it does if it was collected.

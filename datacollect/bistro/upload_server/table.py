@@ -32,7 +32,7 @@ ACCEPT = Table(
         Field(
             "bytes",
             Whole("bytes", minimum=1),
-            "How much room they may take.",
+            "Bytes that they may take.",
             required=True,
         ),
         Field("receipt_key", Text(), "File of the bistro's private key.", required=True),

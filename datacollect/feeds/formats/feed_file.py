@@ -80,8 +80,8 @@ FEED = Document(
         Field(
             "message_bytes",
             Whole(BYTES, minimum=1, stop=MOST_MESSAGE_BYTES + 1),
-            "Bytes that get one number and one time stamp; left out: 4096, and by udp 1412, "
-            "which one packet holds.",
+            "Bytes that get one number and one time stamp; left out: 4096, and by udp 1412, which "
+            "one packet holds.",
         ),
         Field(
             "transport",
@@ -92,10 +92,10 @@ FEED = Document(
         Field(
             "buffer_bytes",
             Whole(BYTES, minimum=1),
-            "How much is kept until the receiver has written it; in memory, or in spill.",
+            "How many bytes are kept until the receiver has written them; in memory, or in spill.",
             default=16_000_000,
         ),
-        Field("spill", Text(), "Folder of this feed alone; what is there outlasts the sender."),
+        Field("spill", Text(), "Folder of this feed alone; data in it outlast the sender."),
         Field(
             "when_full",
             Text((STOP, DROP_NEW, DROP_OLD)),
@@ -119,10 +119,10 @@ FEED = Document(
         Field(
             "catch_up",
             Number("times the rate", positive=True),
-            "How fast what is late is sent at most, as a multiple of the rate.",
+            "How fast late data are sent at most, as a multiple of the rate.",
             default=1.25,
         ),
-        Field("udp", UDP_TABLE, "How it goes by udp."),
+        Field("udp", UDP_TABLE, 'Settings of transport = "udp".'),
         Field(
             "late_after",
             Number(SECONDS, positive=True),

@@ -52,20 +52,20 @@ UDP_TABLE = Table(
         Field(
             "drop_set",
             Text((SINGLE, BUNCHES)),
-            "Which ones: single ones, steadily, or bunches of one to ten.",
+            "Which messages: single ones, evenly, or bunches of one to ten.",
             default=SINGLE,
         ),
-        Field("seed", Whole(), "Of the drop set.", default=0),
+        Field("seed", Whole(), "Seed of the drop set.", default=0),
         Field(
             "fill",
             Text(FILLS),
-            "What the receiver's file has in place of what is missing; pattern is 0x11223344.",
+            "What the receiver writes where data are missing; pattern is 0x11223344.",
             default=ZERO,
         ),
         Field(
             "keep",
             Flag(),
-            "Whether the receiver keeps what comes; false: it counts, for tests of a path.",
+            "Whether the receiver keeps the data; false: it only counts them, for tests of a path.",
             default=True,
         ),
         Field(

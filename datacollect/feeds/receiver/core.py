@@ -153,9 +153,9 @@ class ReceiverCore:
         counts, offset = self.report.counts, first * self._message_bytes
         whole_bytes = n * self._message_bytes
         if counts.made_bytes != offset or not whole_bytes - self._message_bytes < n_bytes:
-            raise FrameError("malformed list of messages of a feed that are missing")
+            raise FrameError("malformed list of a feed's missing messages")
         if n < 1 or n_bytes > whole_bytes or first + n >= frames.NUMBER_STOP:
-            raise FrameError("malformed list of messages of a feed that are missing")
+            raise FrameError("malformed list of a feed's missing messages")
         done.append(Hole(first, n, offset, n_bytes))
         self.report.next = first + n
         counts.made, counts.made_bytes = first + n, offset + n_bytes

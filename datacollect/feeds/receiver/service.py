@@ -149,8 +149,7 @@ class FeedService:
         if n >= most:
             raise RefusedError(
                 f"{counted(n, 'feed')} arrive here already, and `feeds` of [feed] allows {most}; "
-                f"end "
-                "one, or have that raised there",
+                f"end one, or have that raised there",
                 AGAIN,
             )
 

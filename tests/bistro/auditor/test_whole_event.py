@@ -237,7 +237,7 @@ def test_a_row_that_its_owner_has_not_signed_is_evidence_against_its_bistro_alon
 
 def test_two_batches_of_one_number_are_evidence(case):
     case.batches.append(batch_of(EVENT, "north", 0, FIRST, [A]))
-    assert case.evidence() == [("north", "It has signed 2 batches 0 that differ.")]
+    assert case.evidence() == [("north", "It has signed 2 different batches with the number 0.")]
 
 
 def test_one_batch_in_two_places_is_no_evidence(case):

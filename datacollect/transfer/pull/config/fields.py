@@ -142,8 +142,8 @@ COLLECTION = Document(
         Field("key", Text(), "File of the collector's private key.", required=True),
         *map(_hosts_of, KINDS.own),
         Field("sources", ByName(SOURCE), "What to collect, by host; everything if absent."),
-        Field("limits", LIMITS, "What the collection may use."),
-        Field("planning", PLANNING, "How it is planned."),
+        Field("limits", LIMITS, "Limits of what the collection may use."),
+        Field("planning", PLANNING, "Method of planning, and its options."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
         Field(

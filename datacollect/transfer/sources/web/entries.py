@@ -54,13 +54,13 @@ SERVER = Table(
         Field(
             "plain_http",
             Flag(),
-            "Whether it may do without TLS: anyone on the way can read and change the data.",
+            "Whether plain HTTP is allowed: anyone on the way can read and change the data.",
             default=False,
         ),
         Field(
             "redirects_to",
             ListOf(Text()),
-            "Hosts that its answers may lead on to, such as *.cdn.example; none if absent.",
+            "Hosts that it may redirect to, such as *.cdn.example; none if absent.",
             default=(),
         ),
     ),

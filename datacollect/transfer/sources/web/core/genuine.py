@@ -229,8 +229,7 @@ class Claims:
             return (
                 f"{found.n_shrunk} of the {counted(found.n_changed, 'file')} that have changed "
                 f"have shrunk to less than half; this one has {counted(answer.n_bytes, 'byte')} "
-                f"now, and "
-                f"had {copy.n_bytes}"
+                f"now, and had {copy.n_bytes}"
             )
         return None
 
