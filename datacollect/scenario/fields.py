@@ -319,8 +319,8 @@ METHOD = _method_table(
     _optional(
         "relays",
         Choice(RELAY_KINDS),
-        "Where data that take a detour wait: queues, at the relay; chains, nowhere, each is passed "
-        "on as it comes, over one TCP connection for each hop, as real transfers do: each of a "
+        "Where relayed data wait: queues, at the relay; chains, nowhere, each byte is passed on "
+        "as it comes, over one TCP connection for each hop, as real transfers do: each of a "
         "plan's routes pulls its share, whatever its times, and takes over from those behind. "
         "Default: queues.",
     ),

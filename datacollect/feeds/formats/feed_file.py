@@ -66,7 +66,7 @@ FEED = Document(
     (
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((FEED_FORMAT,)), "Format and its version.", required=True),
-        Field("name", FeedName(), "Of the file that the receiver makes.", required=True),
+        Field("name", FeedName(), "Name of the file that the receiver makes.", required=True),
         Field("to", HostName(), "The agent that receives it, one of agents.", required=True),
         Field("via", ListOf(HostName()), "Relays in order, of agents; none: directly.", default=[]),
         Field("key", Text(), "File of the sender's private key.", required=True),

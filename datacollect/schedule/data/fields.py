@@ -123,7 +123,7 @@ SCHEDULE = Document(
         Field(
             "most_by_s",
             Number("seconds", positive=True),
-            "By when as much as possible was to have arrived, in seconds; null: nothing was asked.",
+            "Instant by which as much as possible was to arrive, in seconds; null: none was given.",
             nullable=True,
         ),
         Field(

@@ -29,14 +29,18 @@ NIC = Table(
     "The network card.",
     (
         _optional("rate_bytes_per_s", RATE, "Its rate, headers included.", 12_500_000.0),
-        _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
+        _optional(
+            "buffer_bytes", BUFFER, "Bytes of its buffer, which holds whole packets.", 65_536
+        ),
     ),
 )
 KERNEL = Table(
     "the kernel",
     "What the kernel does with each packet, and where it puts it.",
     (
-        _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
+        _optional(
+            "buffer_bytes", BUFFER, "Bytes of its buffer, which holds whole packets.", 65_536
+        ),
         _optional("packet_s", SECONDS, "Seconds of work on a packet, without the copy."),
         _optional(
             "cycles_per_header_byte",
@@ -48,7 +52,11 @@ KERNEL = Table(
 USER = Table(
     "the user",
     "Buffer of the job.",
-    (_optional("buffer_bytes", BUFFER, "Its size; by default whatever is read fits."),),
+    (
+        _optional(
+            "buffer_bytes", BUFFER, "Size of the buffer; by default all that is read at once fits."
+        ),
+    ),
 )
 MEMORY = Table(
     "the memory",
@@ -99,10 +107,15 @@ STREAM = Table(
     "What is sent: data at a constant rate, pictures without compression, or frames of a video.",
     (
         _optional("rate_bytes_per_s", RATE, "Payload per second, at a constant rate."),
-        _optional("width", PIXELS, "Of raw pictures, pixels."),
-        _optional("height", PIXELS, "Of raw pictures, pixels."),
+        _optional("width", PIXELS, "Width of a raw picture, pixels."),
+        _optional("height", PIXELS, "Height of a raw picture, pixels."),
         _optional("bits_per_pixel", Whole("bits", minimum=1, stop=1025), "Of raw pictures."),
-        _optional("compression", Number(positive=True), "Of raw pictures: 10 leaves a tenth.", 1.0),
+        _optional(
+            "compression",
+            Number(positive=True),
+            "Compression of raw pictures: 10 leaves a tenth.",
+            1.0,
+        ),
         _optional("frames_per_s", Number(positive=True), "Frames, or pictures, per second."),
         _optional("i_frame_bytes", BUFFER, "Size of frames that need no other."),
         _optional("p_frame_bytes", BUFFER, "Size of frames that need one before them."),
