@@ -150,7 +150,7 @@ def estimate(
     timezone: Annotated[
         str | None,
         typer.Option(
-            "--timezone", metavar="ZONE", help="Of --daily and --start, such as Europe/Zurich."
+            "--timezone", metavar="ZONE", help="Time zone of --daily and --start, as Europe/Zurich."
         ),
     ] = None,
     as_json: Json = False,

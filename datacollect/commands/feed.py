@@ -62,7 +62,7 @@ def plan(
     samples: Annotated[
         str | None,
         typer.Option(
-            "--samples", metavar="DIR", help="Instead: what measure wrote; with --from, --to."
+            "--samples", metavar="DIR", help="Instead: folder of measurements; with --from, --to."
         ),
     ] = None,
     begin: Annotated[

@@ -36,17 +36,15 @@ def predict(
         typer.Argument(metavar="PROFILE", help="What `host calibrate` wrote; - is standard input."),
     ],
     to_disk: Annotated[
-        bool, typer.Option("--to-disk", help="What is received is written, as pulls do.")
+        bool, typer.Option("--to-disk", help="Write what is received to disk, as pulls do.")
     ] = False,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Over TLS, as agents send and pulls receive.")
-    ] = False,
+    tls: Annotated[bool, typer.Option("--tls", help="Use TLS, as agents and pulls do.")] = False,
     relay: Annotated[
         bool, typer.Option("--relay", help="Also say what it passes on, as a relay.")
     ] = False,
     connections: Annotated[
         int | None,
-        typer.Option("--connections", metavar="N", help="At a time. Default: enough."),
+        typer.Option("--connections", metavar="N", help="Connections at a time. Default: enough."),
     ] = None,
     packet_bytes: Annotated[
         str | None,
@@ -54,14 +52,14 @@ def predict(
     ] = None,
     nic: Annotated[
         str | None,
-        typer.Option("--nic", metavar="RATE", help='Of the network card, "10 Gbit/s".'),
+        typer.Option("--nic", metavar="RATE", help='Rate of the network card, "10 Gbit/s".'),
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="BYTES", help="Most in flight on each connection."),
+        typer.Option("--window", metavar="BYTES", help="Most bytes in flight on each connection."),
     ] = None,
     rtt: Annotated[
-        str | None, typer.Option("--rtt", metavar="TIME", help='Of the path, "20 ms".')
+        str | None, typer.Option("--rtt", metavar="TIME", help='Round trip of the path, "20 ms".')
     ] = None,
     cores: Annotated[
         float | None, typer.Option("--cores", metavar="N", help="Processors to use. Default: all.")

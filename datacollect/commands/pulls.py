@@ -46,7 +46,7 @@ def pulls(
     problem_file: ProblemFile,
     schedule_file: ScheduleFile,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Only what this host requests.")
+        str | None, typer.Option("--host", metavar="HOST", help="Only the requests of this host.")
     ] = None,
     kind: Annotated[
         str | None,

@@ -45,7 +45,7 @@ def sweep(
     scale: Annotated[
         float | None,
         typer.Option(
-            "--scale", metavar="X", help="Factor on backlogs, and on probes that have none."
+            "--scale", metavar="X", help="Factor on backlogs, and on probes without their own."
         ),
     ] = None,
     probe_scale: Annotated[

@@ -35,7 +35,7 @@ WIDTH = 80
 SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8
 
 UNKNOWN_WIRES = (
-    "Which links share a wire on their way is not known: no [[shared]] is given. Routes over "
+    "It is not known which links share a wire on their way: no [[shared]] is given. Routes over "
     "relays may gain less than the plan says."
 )
 

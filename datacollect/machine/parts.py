@@ -39,13 +39,13 @@ class Cost:
     low_s_per_gib, high_s_per_gib : float
         Between these it was in all repeats.
     us_per_unit, low_us_per_unit, high_us_per_unit : float
-        Besides, for each unit that is handed over at once, in microseconds.
+        In addition, for each unit that is handed over at once, in microseconds.
     unit : str or None
         What such a unit is: a packet, a call, a request.
     unit_bytes : int or None
         As large as units are where nothing else is said.
     own_s_per_gib : float or None
-        As much of it as the process itself is charged for.
+        The part of it that the process itself is charged for.
     load : float
         The part of all processors that other programs kept busy meanwhile.
     forced : bool
@@ -83,7 +83,7 @@ class Rate:
         ``memory`` (copies), ``disk`` (as pulls write, synced), ``tcp`` or ``tls`` (connections
         within this machine).
     bytes_per_s, low_bytes_per_s, high_bytes_per_s : float
-        The middle of all repeats, and between which they were.
+        The median of all repeats, and between which they were.
     at_once : int
         Threads, or connections.
     block_bytes : int or None

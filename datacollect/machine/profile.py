@@ -56,7 +56,7 @@ def _interval(stem: str, unit: str, kind: Number, *, required: bool = True) -> t
     return tuple(
         Field(f"{prefix}{stem}", kind, f"{what}, in {unit}.", required=required)
         for prefix, what in (
-            ("", "The middle of all repeats"),
+            ("", "The median of all repeats"),
             ("low_", "The least"),
             ("high_", "The most"),
         )
@@ -83,34 +83,37 @@ COST = Table(
     "What a kind of work takes of processors.",
     (
         Field("work", Choice((UDP, TCP, TLS, BLAKE3, DISK)), "Kind of work.", required=True),
-        Field("end", Choice((SENDS, RECEIVES, BOTH)), "End of the connection.", required=True),
+        Field(
+            "end",
+            Choice((SENDS, RECEIVES, BOTH)),
+            "What the machine does: it sends, receives, or both.",
+            required=True,
+        ),
         Field("over", Text(), "What the bytes went over.", required=True),
         *_interval("s_per_gib", "seconds of processors for each 2**30 bytes", _SECONDS),
         Field(
             "us_per_unit",
             _MICROSECONDS,
-            "Besides, for each unit that is handed over at once, in microseconds.",
+            "In addition, for each unit that is handed over at once, in microseconds.",
             default=0.0,
         ),
         Field("low_us_per_unit", _MICROSECONDS, "The least of that."),
         Field("high_us_per_unit", _MICROSECONDS, "The most of that."),
         Field("unit", Text(), "What such a unit is: a packet, a call, a request."),
         Field("unit_bytes", Whole("bytes", minimum=1), "As large as units usually are, in bytes."),
-        Field("own_s_per_gib", _SECONDS, "As much of it as the process itself is charged for."),
+        Field("own_s_per_gib", _SECONDS, "The part of it that the process itself is charged for."),
         *_LOAD,
     ),
 )
 
 RATE = Table(
     "the rate",
-    "What something carried in a test.",
+    "What a part of the machine carried in a test.",
     (
-        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What it is the rate of.", required=True),
+        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What has this rate.", required=True),
         *_interval("bytes_per_s", "bytes per second", _RATE),
         Field("at_once", Whole("", minimum=1, remedy=AGAIN), "Threads or connections.", default=1),
-        Field(
-            "block_bytes", Whole("bytes", minimum=1), "What is copied again and again, in bytes."
-        ),
+        Field("block_bytes", Whole("bytes", minimum=1), "Bytes that are copied again and again."),
         *_LOAD,
     ),
 )
@@ -122,7 +125,7 @@ PULL_USE = Table(
     "How much of the processors' time a pull used, its agent on the same machine.",
     (
         Field("connections", Whole("", minimum=1, remedy=AGAIN), "Between both.", required=True),
-        Field("share", _SHARE, "The middle of all repeats.", required=True),
+        Field("share", _SHARE, "The median of all repeats.", required=True),
         Field("low_share", _SHARE, "The least.", required=True),
         Field("high_share", _SHARE, "The most.", required=True),
         *_interval(
@@ -155,7 +158,7 @@ PROFILE = Document(
         Field("format", Text((PROFILE_FORMAT,)), "Format and its version.", required=True),
         Field("measured_at", ClockTime(), "Clock time of the measurement.", required=True),
         Field("name", Text(), "What the machine calls itself.", required=True),
-        Field("machine", Text(), "What tells it from others, whatever they are called."),
+        Field("machine", Text(), "Identifies the machine, whatever it is called."),
         Field(
             "processors",
             Number("", positive=True, remedy=AGAIN),
@@ -218,7 +221,7 @@ class HostProfile:
     refused : dict of str to str
         What was not measured, and why.
     machine : str or None
-        What tells it from others, whatever they are called.
+        Identifies the machine, whatever it is called.
     place : str
         Where it was read, for messages.
     """

@@ -250,7 +250,7 @@ def _received(
         lost_packets = _number(said, "lost_packets", place)
         packets = _number(said, "packets", place)
         if not packets:
-            raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+            raise FailedTestError(f"{place}: no packet was sent, so nothing was measured")
         arrived = max(0.0, 1 - lost_packets / packets)
     if key not in end:
         raise FailedTestError(
@@ -272,7 +272,7 @@ def _received(
     if "packets" in total:
         packets = _number(total, "packets", place)
         if not packets:
-            raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+            raise FailedTestError(f"{place}: no packet was sent, so nothing was measured")
         if "lost_packets" in total and _number(total, "lost_packets", place) >= packets:
             raise FailedTestError(f"{place}: nothing arrived: all {packets:g} packets were lost")
     require_arrived(place, rate_bytes_per_s, n_bytes, duration_s)

@@ -220,7 +220,7 @@ def _measured(result: Tree, spec: Tree, place: str) -> tuple[float, float]:
         _require_number(sent, f"{place}: packets sent")
         _require_number(lost, f"{place}: packets lost")
         if not sent:
-            raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+            raise FailedTestError(f"{place}: no packet was sent, so nothing was measured")
         arrived = max(0.0, 1 - lost / sent)
     rate_bytes_per_s = bytes_per_s_from_bit_per_s(rate) * arrived
     require_arrived(place, rate_bytes_per_s, rate_bytes_per_s * duration_s, duration_s)

@@ -232,7 +232,7 @@ def _require_equal(
             row = int(differ[0])
             values = f"{shown(raw[read].iloc[row])} and {shown(raw[other].iloc[row])}"
             raise ProblemError(
-                f"{name}, line {lines[row]}: columns {read} and {other} are to say the same, got "
+                f"{name}, line {lines[row]}: columns {read} and {other} must say the same, got "
                 f"{values}; remove the column that is wrong"
             )
         notes.append(f"{name}: columns {read} and {other} say the same; read is {read}")

@@ -165,7 +165,7 @@ def _left_out(others: pd.DataFrame, *, several: bool) -> list[str]:
     if others.empty:
         return []
     links = sorted({f"{a} -> {b}" for a, b in zip(others["from"], others["to"], strict=True)})
-    counts = others["kind"].replace("", "of which nothing is said").value_counts().sort_index()
+    counts = others["kind"].replace("", "of unknown settings").value_counts().sort_index()
     what = listed([f"{n} of {kind!r}" for kind, n in counts.items()])
     remedy = "choose with --streams (streams, in Python)" if several else "give those alone"
     text = (
@@ -181,6 +181,8 @@ def _links_unlike(kept: pd.DataFrame) -> list[str]:
     of_link = kept.groupby(["from", "to"])["kind"].first()
     if of_link.nunique() < 2:
         return []
-    counts = of_link.replace("", "of which nothing is said").value_counts()
+    counts = of_link.replace("", "of unknown settings").value_counts()
     what = listed([f"{counted(int(n), 'link')} by {kind!r}" for kind, n in counts.items()])
-    return [f"links were measured by unlike tests, so their bandwidths may not compare: {what}"]
+    return [
+        f"links were measured by unlike tests, so their bandwidths may not be comparable: {what}"
+    ]

@@ -30,7 +30,8 @@ AGENT = Table(
         Field(
             "fingerprint",
             Text(),
-            "Of its certificate: sha256: and 64 hexadecimal digits, as it prints when it is ready.",
+            "Fingerprint of its certificate: sha256: and 64 hexadecimal digits, as it prints when "
+            "it is ready.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
     ),

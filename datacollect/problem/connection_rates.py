@@ -228,8 +228,8 @@ def completed(
         _refuse(
             some & ~idle & ~has_c & ~has_m & (r > most),
             lambda i: (
-                f"{name(i)}: one connection gets the bandwidth, {b[i]:g}, where "
-                f"per_connection_bytes_per_s alone allows {r[i]:g}; say what limits it: "
+                f"{name(i)}: one connection gets only the bandwidth, {b[i]:g}, though "
+                f"per_connection_bytes_per_s allows {r[i]:g}; say what limits it: "
                 "capacity_bytes_per_s or competitors"
             ),
         )

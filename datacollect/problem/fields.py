@@ -31,7 +31,7 @@ UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
 NAME = Text()
 PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
-SOURCE_NAME = "Whose backlog the data are part of."
+SOURCE_NAME = "The host whose backlog the data are part of."
 BYTES_RANGE = "First byte of the range, counted within the source's backlog."
 _HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
 _PRODUCES = replace(CAPACITY, remedy="leave it out where all is there at release_s")

@@ -119,7 +119,7 @@ BACKGROUND = _table(
     _optional("from", NAME, "Domain that they come from; default: any."),
     _optional("to", NAME, "Domain that they go to; default: any."),
     _optional("among", WHERE, "Kind of nodes at their ends; default: stub where there are any."),
-    _optional("over", ListOf(NAME, 1), "Wires to cross; default: all peering wires."),
+    _optional("over", ListOf(NAME, 1), "Wires that the flows cross; default: all peering wires."),
     _optional("split", ListOf(Number()), "Ratio of flows over these wires; default: equal parts."),
     _optional(
         "tcp_probability", Share(), "Probability that a flow is endless TCP, else on-off UDP.", 0.75
@@ -131,10 +131,15 @@ BACKGROUND = _table(
         0.05,
     ),
     _optional(
-        "least_mean_s", POSITIVE_S, "Mean on and off times are uniform from here, seconds, ...", 0.2
+        "least_mean_s",
+        POSITIVE_S,
+        "Least mean on or off time, seconds; means are drawn uniformly from here to most_mean_s.",
+        0.2,
     ),
-    _optional("most_mean_s", POSITIVE_S, "... to here, seconds.", 3.0),
-    _optional("latest_start_s", SECONDS, "Starts are uniform from 0 to here, seconds.", 2.0),
+    _optional("most_mean_s", POSITIVE_S, "Largest mean on or off time, seconds.", 3.0),
+    _optional(
+        "latest_start_s", SECONDS, "Starts are drawn uniformly from 0 to this, seconds.", 2.0
+    ),
     _optional("pairs", Rows(PAIR), "Further flows, between named nodes.", ()),
 )
 
@@ -189,7 +194,7 @@ SHARED_WIRE = _table(
     _optional(
         "bandwidth_bytes_per_s",
         Number("bytes per second", positive=True),
-        "What links share in each direction, bytes per second.",
+        "What the links carry together in each direction, bytes per second.",
     ),
     _optional(
         "connections",
@@ -307,15 +312,15 @@ METHOD = _method_table(
     _optional(
         "as_many_times",
         Whole(minimum=1),
-        "direct with streams_as; adaptive, or chains with connections_as, without connections: so "
-        "many times as many. Default: 1.",
+        "direct with streams_as; adaptive, or chains with connections_as, without connections: "
+        "factor on that number of connections. Default: 1.",
     ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
         Choice(RELAY_KINDS),
-        "Where data that take a detour wait: queues, at the relay; chains, nowhere, each is passed "
-        "on as it comes, over one TCP connection for each hop, as real transfers do: each of a "
+        "Where relayed data wait: queues, at the relay; chains, nowhere, each byte is passed on "
+        "as it comes, over one TCP connection for each hop, as real transfers do: each of a "
         "plan's routes pulls its share, whatever its times, and takes over from those behind. "
         "Default: queues.",
     ),
@@ -348,7 +353,7 @@ METHOD = _method_table(
 
 RUN = _table(
     "the run",
-    "How the run goes.",
+    "Settings of the run.",
     _optional("seed", SEED, "Seed of everything that has none of its own.", 1),
     _optional("time_limit_s", POSITIVE_S, "Simulated seconds after which the run ends.", 86_400.0),
     _optional(

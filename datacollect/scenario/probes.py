@@ -217,7 +217,7 @@ def fluid_samples(
     bandwidth = np.array(rates, dtype=float)
     if not (bandwidth > 0).all():
         a, b = pairs[int(np.argmin(bandwidth > 0))]
-        raise ProblemError(f"nothing is left between {a!r} and {b!r}: UDP takes all of a wire")
+        raise ProblemError(f"no bandwidth is left between {a!r} and {b!r}: UDP takes all of a wire")
     duration = n_bytes / bandwidth
     return pd.DataFrame(
         {

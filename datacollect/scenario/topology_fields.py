@@ -246,7 +246,7 @@ TOPOLOGY = ByKind(
         ),
         _topology(
             "explicit",
-            "Wires, and nodes where more than their names is to be said.",
+            "Wires, and those nodes of which more than the name must be given.",
             Field("nodes", Rows(_NODE), "Nodes; ends of wires need not be listed.", default=()),
             _required("wires", Rows(_WIRE), "Every wire of the network."),
         ),

@@ -242,7 +242,7 @@ GRIDS = Table(
     "Problems drawn from tables of measured bandwidths, one for every seed.",
     (
         Field("planned_csv", LABEL, "Table of bandwidths that plans are made on.", required=True),
-        Field("truth_csv", LABEL, "Table of those that there really are.", required=True),
+        Field("truth_csv", LABEL, "Table of the bandwidths that there really are.", required=True),
         Field("hosts_csv", LABEL, "Table that hosts must be in, too.", nullable=True),
         Field("sources", Whole(minimum=1), "Hosts with data, drawn.", required=True),
         Field("backlog_bytes", Whole("bytes", minimum=1), "Bytes of each.", required=True),
@@ -269,7 +269,9 @@ EXPERIMENT = Document(
         Field("scenario", LABEL, "Scenario file, relative to this one."),
         Field("grids", Part(GRIDS), "Instead of a scenario; fluid engine only."),
         Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
-        Field("scale", Number(positive=True), "Factor on backlogs, and on probes that have none."),
+        Field(
+            "scale", Number(positive=True), "Factor on backlogs, and on probes without their own."
+        ),
         Field("probe_scale", Number(positive=True), "Factor on probes alone."),
         Field(
             "set", ValuesByKey(), "Keys of the scenario that differ, by their places.", default={}

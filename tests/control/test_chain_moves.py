@@ -103,7 +103,7 @@ def test_slow_sources_go_over_fast_ones():
 
 def test_too_few_connections_for_a_chain_that_is_needed_are_an_error():
     controller = AdaptiveController(line(MB), 1, relays="chains")
-    with pytest.raises(ProblemError, match="connections must be >= 2, as many as the longest"):
+    with pytest.raises(ProblemError, match="connections must be >= 2, one for each hop"):
         controller.start()
 
 

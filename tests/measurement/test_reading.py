@@ -191,7 +191,7 @@ def test_a_number_is_no_date(tmp_path, number):
         ({"bytes": 0}, r"nothing arrived in 10 s"),
         ({"bits_per_second": 0}, r"nothing arrived in 10 s"),
         ({"seconds": 0, "bytes": 0, "bits_per_second": 0}, r"the test lasted 0 s"),
-        ({"packets": 0}, r"of 0 packets nothing was measured"),
+        ({"packets": 0}, r"no packet was sent, so nothing was measured"),
         ({"packets": 9, "lost_packets": 9}, r"nothing arrived: all 9 packets were lost"),
     ],
 )

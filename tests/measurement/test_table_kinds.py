@@ -81,7 +81,7 @@ def test_both_spellings_that_differ_are_refused(tmp_path: Path) -> None:
 
 def test_a_grid_that_might_be_of_two_kinds_is_no_guess(tmp_path: Path) -> None:
     text = "src,dst,received_bps,src_region,dst_region,throughput_received\na,b,8,a,c,8\n"
-    with pytest.raises(ProblemError, match="columns dst and dst_region are to say the same"):
+    with pytest.raises(ProblemError, match="columns dst and dst_region must say the same"):
         read_samples(_written(tmp_path, text))
 
 

@@ -77,7 +77,9 @@ def test_which_kind_counts(rows, counts):
 
 def test_links_of_unlike_kinds_are_told():
     samples = table(("a", "b", "TCP", 1, 10.0), ("a", "c", "TCP", 8, 80.0))
-    with pytest.warns(DatacollectWarning, match="may not compare: 1 link by 'TCP, 1 stream', 1 li"):
+    with pytest.warns(
+        DatacollectWarning, match="may not be comparable: 1 link by 'TCP, 1 stream', 1 li"
+    ):
         assert len(dc.estimate(samples)) == 2
 
 

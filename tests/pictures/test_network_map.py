@@ -160,7 +160,9 @@ def test_names_of_others_are_written_as_they_are():
 
 def test_a_schedule_of_other_hosts_is_refused(cities):
     other = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    with pytest.raises(dc.ProblemError, match="names the host 'S', which the problem has not"):
+    with pytest.raises(
+        dc.ProblemError, match="names the host 'S', which the problem does not have"
+    ):
         plot_map(cities, dc.direct(other))
 
 

@@ -118,7 +118,7 @@ def given(source, generate):
 
 EXAMPLES = [
     Example(
-        "catch_up must be >= 1: below, what is late would never be caught up, got {}; write 1.25",
+        "catch_up must be >= 1: below that, a late feed would never catch up, got {}; write 1.25",
         read(catch_up=0.5),
         read(catch_up=1.25),
     ),

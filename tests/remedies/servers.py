@@ -370,7 +370,7 @@ EXAMPLES = [
         from_server([session_ended], "--keep"),
     ),
     Example(
-        "if it is the file by now, start with --overwrite",
+        "if what is there now is the right file, start with --overwrite",
         from_server([now_a_text]),
         from_server([now_a_text], "--overwrite"),
     ),

@@ -109,7 +109,10 @@ def chain(heads: Iterable[BatchHead]) -> tuple[list[Lie], list[str]]:
     for bistro, links in sorted(by_bistro.items()):
         found = chain_faults(links)
         lies += [
-            Lie(bistro, f"It has signed {len(same)} batches {same[0].number} that differ.")
+            Lie(
+                bistro,
+                f"It has signed {len(same)} different batches with the number {same[0].number}.",
+            )
             for same in found.doubled
         ]
         lies += [

@@ -410,7 +410,7 @@ def _verdicts(
     for receipt in receipts:
         if receipt.collected is not None:
             with suppress(ProblemError):
-                proof = LogProof.parse(receipt.collected.encode(), "the word on a receipt")
+                proof = LogProof.parse(receipt.collected.encode(), "the statement on a receipt")
                 held.append(proof.signed)
     for ended in event.ended_verdicts:
         # Nobody shows that log any more: what it has signed is held together alone.

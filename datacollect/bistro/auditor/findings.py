@@ -18,20 +18,26 @@ MOST_EXAMPLES = 5
 
 # Signed by one and not kept; `{}` says how many entries.
 REFUSED_COLLECTED = "It has reported {} as collected, and later as refused."
-SUPERSEDES_ITSELF = "It has said {} superseded by the same one."
-SUPERSEDED_BY_NOTHING = "It has reported {} as superseded by others, which it had not collected."
+SUPERSEDES_ITSELF = "It has reported {} as superseded by the very same entry."
+SUPERSEDED_BY_NOTHING = (
+    "It has reported {} as superseded by other entries, but it had not collected those."
+)
 LACKS_ROW = "It has signed receipts for {}, and other rows in the batches that they name."
 OPENS_NOTHING = "It has signed rows for {} that open no commitment."
 NOT_HANDED_IN = "It has signed rows for {} that lack the owner's signature: nobody handed that in."
 HOLDS_OTHER = "It has signed that it holds other bytes than were committed to, for {}."
 
 # One of several has failed, and nothing that is signed says which.
-NO_VERDICT = "{}: acknowledged in time by the server that holds the upload, and without a verdict."
+NO_VERDICT = (
+    "{}: acknowledged in time by the server that holds the upload, but there is no verdict."
+)
 SAID_LATE = "{}: refused as late, though a log proves them in time."
 SAID_ABSENT = "{}: reported as never arrived, though a bistro has signed that it holds them."
-NOT_LOGGED = "{}: reported as held, and in no log."
-JUDGED_NOT_LOGGED = "{}: collected, and in no log."
-DISPLACED_NOT_LOGGED = "{}: superseded by an entry that never arrived and is in no log in time."
+NOT_LOGGED = "{}: reported as held, but in no log."
+JUDGED_NOT_LOGGED = "{}: collected, but in no log."
+DISPLACED_NOT_LOGGED = (
+    "{}: superseded by an entry that never arrived and that no log shows in time."
+)
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,8 @@ def _show_stamped(stamped: Stamped) -> None:
     entries = counted(stamped.n_borne_out, "entry", "entries")
     by = "" if stamped.most_after_s is None else f" {format_duration(stamped.most_after_s)}"
     emit_text(
-        f"{counted(stamped.n_stamps, 'stamp')} of outside authorities: {entries} there by the time "
-        f"that witnesses say, or at most{by or ' a while'} later"
+        f"{counted(stamped.n_stamps, 'stamp')} of outside authorities: {entries} existed by the "
+        f"time that witnesses say, or at most{by or ' a while'} later"
     )
     if stamped.n_far:
         emit_text(

@@ -67,7 +67,11 @@ def status(
     ],
     fingerprint: Annotated[
         str | None,
-        typer.Option("--fingerprint", metavar="SHA256", help="Of its certificate, if it is own."),
+        typer.Option(
+            "--fingerprint",
+            metavar="SHA256",
+            help="Fingerprint of its certificate, if self-signed.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

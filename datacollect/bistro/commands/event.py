@@ -236,7 +236,7 @@ def cancel(
     event_file: EventFile,
     key: OrganiserKey,
     why: Annotated[
-        str, typer.Option("--why", metavar="TEXT", help="For people to read, in a line.")
+        str, typer.Option("--why", metavar="TEXT", help="Reason in a line, for people to read.")
     ],
     as_json: Json = False,
 ) -> int:

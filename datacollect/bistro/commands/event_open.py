@@ -45,7 +45,7 @@ Days = Annotated[
 
 def init(
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="Of all that the organiser keeps; new.")
+        str, typer.Argument(metavar="FOLDER", help="New folder for all that the organiser keeps.")
     ],
     deadline: Deadline = None,
     people: People = None,

@@ -20,7 +20,9 @@ def page(
     ] = None,
     amendments: Annotated[
         str | None,
-        typer.Option("--amendments", metavar="FILE", help="What the organiser has changed."),
+        typer.Option(
+            "--amendments", metavar="FILE", help="Amendments: what the organiser has changed."
+        ),
     ] = None,
     privacy: Annotated[
         str | None,

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 def quickstart(
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="Of all that the event needs; new, or begun.")
+        str,
+        typer.Argument(
+            metavar="FOLDER", help="Folder for all that the event needs; new, or begun."
+        ),
     ],
     deadline: Deadline = None,
     people: People = None,
@@ -145,6 +148,6 @@ def _show(found: Prepared, folder: str) -> None:
     if not event.alone:
         note_text(
             f"nothing is proved before {event.quorum} of {len(event.witnesses)} witnesses sign; "
-            "who keeps the outside ones adds to their logs:"
+            "the operators of the outside ones must add to `logs`:"
         )
         note(f"logs = {toml_text([key.text for key in event.log_keys])}")

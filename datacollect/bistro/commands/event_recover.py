@@ -26,7 +26,7 @@ def recover(
     ] = None,
     service: Annotated[
         str | None,
-        typer.Option("--service", metavar="FILE", help="Or file of a service, TOML."),
+        typer.Option("--service", metavar="FILE", help="File of a service instead, TOML."),
     ] = None,
     mirrors: Annotated[
         list[str] | None,
@@ -144,7 +144,9 @@ def _show_register(found: Recovered) -> None:
     if found.n_taken_over:
         emit_text(f"it begins with {found.n_taken_over:,} entries of the log that it replaces")
     if found.n_to_say_again:
-        emit_text(f"{found.n_to_say_again:,} verdicts are not in it: they are logged again")
+        emit_text(
+            f"{found.n_to_say_again:,} verdicts are missing in the log: they are logged again"
+        )
     if found.n_beside:
         emit_text(f"{found.n_beside:,} rest on these proofs alone: the log does not have them")
     emit_text(

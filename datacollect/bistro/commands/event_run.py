@@ -72,7 +72,7 @@ def run(
             return
         emit_line("collecting" if url is None else f"collecting; verdicts are read at {url}")
         if overview is not None:
-            emit_line(f"how far it is: {overview}")
+            emit_line(f"progress: {overview}")
 
     with _rereading() as begun:
         try:

@@ -26,7 +26,9 @@ from datacollect.commands.streams import emit as emit_line
 def join(
     invitation: Annotated[
         str,
-        typer.Argument(metavar="INVITATION", help="The organiser's line; - reads it from a pipe."),
+        typer.Argument(
+            metavar="INVITATION", help="The invitation that the organiser sent; - reads a pipe."
+        ),
     ],
     role: Annotated[
         str,
@@ -40,7 +42,7 @@ def join(
     folder: Annotated[
         str | None,
         typer.Option(
-            "--folder", metavar="DIR", help="For all that this host keeps. Default: the role."
+            "--folder", metavar="DIR", help="Folder for what this host keeps. Default: the role."
         ),
     ] = None,
     room: Annotated[

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Deadline = Annotated[
     str | None,
-    typer.Option("--deadline", metavar="TIME", help='Until when, as "2027-01-31 18:00".'),
+    typer.Option("--deadline", metavar="TIME", help='Deadline, such as "2027-01-31 18:00".'),
 ]
 People = Annotated[
     str | None,
@@ -24,12 +24,12 @@ People = Annotated[
 ]
 EventName = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", help="Of the event. Default: the folder's."),
+    typer.Option("--name", metavar="NAME", help="Name of the event. Default: that of the folder."),
 ]
 Timezone = Annotated[
     str | None,
     typer.Option(
-        "--timezone", metavar="ZONE", help="Such as Europe/Zurich. Default: this machine's."
+        "--timezone", metavar="ZONE", help="Time zone, as Europe/Zurich. Default: this machine's."
     ),
 ]
 Most = Annotated[str, typer.Option("--most", metavar="SIZE", help="Largest file that is accepted.")]
@@ -55,7 +55,7 @@ ListenAt = Annotated[
     typer.Option(
         "--listen",
         metavar="HOST:PORT",
-        help="If not the port that others see. Default: 0.0.0.0:PORT.",
+        help="Where to listen, if others see another port. Default: 0.0.0.0:PORT.",
     ),
 ]
 TrustClock = Annotated[

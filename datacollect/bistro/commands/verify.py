@@ -32,7 +32,9 @@ def verify(
     ] = None,
     amendments: Annotated[
         str | None,
-        typer.Option("--amendments", metavar="FILE", help="What the organiser has changed since."),
+        typer.Option(
+            "--amendments", metavar="FILE", help="Amendments: what the organiser has changed since."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:

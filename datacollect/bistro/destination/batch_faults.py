@@ -46,7 +46,7 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
     """
     found = chain_faults(links)
     texts = [
-        f"It has signed {len(some)} batches of number {some[0].number}: "
+        f"It has signed {len(some)} different batches with the number {some[0].number}: "
         f"{' and '.join(json.dumps(note_of(link.digest).decode()) for link in some[:2])}."
         for some in found.doubled
     ]

@@ -210,7 +210,7 @@ class Holdings:
             "SELECT n_bytes FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
         )
         if n_bytes != expected:
-            text = f"Its segment {number} has {n_bytes} bytes, and by its index {expected}."
+            text = f"Its segment {number} has {n_bytes} bytes, but its index says {expected}."
             self.take_lie(bistro, text)
             return False
         with self._db.transaction():

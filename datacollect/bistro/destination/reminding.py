@@ -161,9 +161,8 @@ def reminders_of(found: PeopleList, now_s: float | None = None) -> list[Reminder
     deadline_s = max(standing.deadline_s, standing.latest_s or 0)
     if now_s > standing.collect_until_s:
         raise ProblemError(
-            "nobody can hand in or send any more since "
-            f"{found.clock_text(standing.collect_until_s)}; `datacollect event list` says what has "
-            "arrived from each"
+            f"nobody can hand in or send after {found.clock_text(standing.collect_until_s)}; "
+            "`datacollect event list` says what has arrived from each"
         )
     reminders = []
     for each in found.people:

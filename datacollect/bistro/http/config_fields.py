@@ -101,7 +101,7 @@ WITNESS = Document(
         Field(
             "clock",
             Text(("kernel", "trusted")),
-            'Whether the kernel says that its clock is synchronised, or you do: "trusted".',
+            'Who says that its clock is synchronised: "kernel", or you: "trusted".',
             default="kernel",
         ),
         Field(
@@ -113,7 +113,7 @@ WITNESS = Document(
         Field(
             "behind",
             ListOf(Network()),
-            "Proxies, which hold the places of their clients: addresses or networks.",
+            "Proxies, which may open as many connections as their clients: addresses or networks.",
             default=(),
         ),
     ),
@@ -147,7 +147,7 @@ DESTINATION = Document(
         Field(
             "identities",
             ListOf(Text(), 1, 16, "must be a list of 1 to 16 files of identities of age"),
-            "Each opens what people have sealed.",
+            "Any one of them opens what people have sealed.",
             required=True,
         ),
         Field(
@@ -169,7 +169,7 @@ DESTINATION = Document(
         Field(
             "method",
             Text(get_args(RunMethod)),
-            "How it is pulled, as `datacollect pull --method`.",
+            "Method of pulling, as `datacollect pull --method`.",
             default="adaptive",
         ),
         Field(
@@ -195,7 +195,7 @@ DESTINATION = Document(
         Field(
             "every_s",
             Number("seconds", positive=True),
-            "How often bistros are asked for what is new, and told what they may let go.",
+            "How often bistros are asked for new uploads, and told what they may delete.",
             default=10.0,
         ),
     ),

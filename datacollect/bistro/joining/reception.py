@@ -63,7 +63,7 @@ class Reception:
             self._came(guest)
             return 200, {}
         if path != OPENED:
-            raise RefusedError("there is no such thing here", 404)
+            raise RefusedError("there is nothing at this address", 404)
         signature = decoded(str(tree.get("signature"))) or b""
         guest = self._guests.require_joined(number, mac, signature)
         if self._told is None:

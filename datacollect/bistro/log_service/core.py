@@ -205,8 +205,8 @@ class ServiceCore:
             if self._index_of(asked.note) is None:
                 if amendment.number != self._n_amendments + 1:
                     raise ProblemError(
-                        f"number must be {self._n_amendments + 1}, got {amendment.number}; hand "
-                        "in those before first"
+                        f"number must be {self._n_amendments + 1}, got {amendment.number}; hand in "
+                        f"the earlier ones first"
                     )
                 check_amendment(self.event, amendment)
                 self._admission.amended(amended(self.event, [amendment]))

@@ -96,7 +96,7 @@ class LogCopy:
         size = head.checkpoint.size
         self._edge = Edge.read(size, self._tiles.read)
         if self._edge.root() != head.checkpoint.root:
-            raise ProblemError("its tiles are not those of its checkpoint")
+            raise ProblemError("its tiles do not match its checkpoint")
         if n_last := size % TILE_WIDTH:
             last = Tile(-1, size // TILE_WIDTH, n_last)
             self._bundle = entries_of(self._tiles.read(last), last)

@@ -254,7 +254,7 @@ def _pushed(copy: LogCopy, asker: Asks) -> Pushed | None:
         growing.append(leaf)
         leaves.append(leaf)
     if growing.edge.root() != head.checkpoint.root:
-        raise ProblemError(f"{PUSHED} is not what its log had published, and more")
+        raise ProblemError(f"{PUSHED} does not begin with what its log had published")
     return Pushed(head, tuple(leaves))
 
 

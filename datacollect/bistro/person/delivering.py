@@ -108,12 +108,12 @@ class Delivered:
             return Standing(0, f"collected: {BY_LOG}")
         if verdict is not None and verdict.why in ADVICE:
             code, advice = ADVICE[verdict.why]
-            return Standing(code, f"refused, for it {verdict.why}: {BY_LOG}", advice)
+            return Standing(code, f"refused, because it {verdict.why}: {BY_LOG}", advice)
         first = "the destination could not open what was sent; " if verdict is not None else ""
         if held is None or (first and not held.sealed_anew):
             return Standing(1, f"{first}{NOT_SENT}")
-        anew = " sealed anew" if held.sealed_anew else ""
-        return Standing(0, f"{first}{held.bistro} holds it{anew}, by its own word")
+        anew = ", sealed again" if held.sealed_anew else ""
+        return Standing(0, f"{first}{held.bistro} says that it holds it{anew}")
 
     def _superseded(self, by: str) -> Standing:
         """Say what counts instead, and whether that counts: it does if it was collected.
@@ -133,7 +133,8 @@ class Delivered:
         stands = f"{self.instead.entry.hex()} counts instead"
         if self.instead.word == COLLECTED:
             return Standing(0, f"{stands}: {BY_LOG}")
-        text = f"it does not count: {stands}, and was refused, for it {self.instead.why}: {BY_LOG}"
+        refused = f"{stands}, and was refused, because it {self.instead.why}"
+        text = f"it does not count: {refused}: {BY_LOG}"
         return Standing(1, text, "neither of them counts: show the organiser your receipts")
 
 

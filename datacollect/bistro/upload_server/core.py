@@ -482,9 +482,9 @@ class Accepting:
         """
         # A clock that was far ahead, here and there, must not keep all later words out.
         if time_s < min(self._told_s, now_s + AHEAD_S):
-            return f"the last statement was of {self._told_s} s, this is of {time_s} s: it is older"
+            return f"the last statement is dated {self._told_s} s, this one {time_s} s: it is older"
         if time_s > now_s + AHEAD_S:
-            return f"this statement is of {time_s} s, but the clock here says {now_s:.0f} s"
+            return f"this statement is dated {time_s} s, but the clock here says {now_s:.0f} s"
         return ""
 
     def _carry(self, now_s: float, disk_bytes: int | None) -> list[Action]:

@@ -28,10 +28,10 @@ FACTS = Table(
     (
         Field("bistro", Text(), "Its name in the event.", required=True),
         Field("event", Text(), "The event's id.", required=True),
-        Field("free_bytes", Whole("bytes"), "What it still takes.", required=True),
+        Field("free_bytes", Whole("bytes"), "Bytes that it still accepts.", required=True),
         Field("stored_bytes", Whole("bytes"), "Not yet collected.", required=True),
         Field("reserved_bytes", Whole("bytes"), "Promised to pushes.", required=True),
-        Field("wait_s", Number("seconds"), "How long a push waits.", required=True),
+        Field("wait_s", Number("seconds"), "How long an upload waits.", required=True),
         Field("oldest_s", Number("seconds"), "Since when its oldest waits.", nullable=True),
         Field("last_contact_s", Number("seconds"), "When the destination spoke.", nullable=True),
     ),

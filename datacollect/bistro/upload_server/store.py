@@ -162,7 +162,9 @@ class UploadStore:
             at += n_bytes
         data = b"".join(blocks)
         if len(data) != action.n_bytes:
-            raise StoreError(f"{self._served}: segment {action.source} is not what was written")
+            raise StoreError(
+                f"{self._served}: segment {action.source} has changed since it was written"
+            )
         self._files.write(action.segment, action.segment_offset, data)
         return places
 

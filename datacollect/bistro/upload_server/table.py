@@ -26,13 +26,13 @@ ACCEPT = Table(
         Field(
             "folder",
             Text(),
-            "Where uploads are kept; the agent serves what is closed of them: `served` in it.",
+            "Where uploads are kept; the agent serves their closed segments: `served` in it.",
             required=True,
         ),
         Field(
             "bytes",
             Whole("bytes", minimum=1),
-            "How much room they may take.",
+            "Bytes that they may take.",
             required=True,
         ),
         Field("receipt_key", Text(), "File of the bistro's private key.", required=True),
@@ -97,6 +97,6 @@ ACCEPT_TABLE = AgentTable(
     ACCEPT,
     "Uploads that are accepted; left out: none.",
     _configured,
-    serves="what is closed of the uploads",
+    serves="the closed segments of uploads",
     work="taking uploads",
 )

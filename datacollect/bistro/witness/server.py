@@ -61,7 +61,7 @@ class WitnessServer:
     async def handle(self, request: BaseRequest) -> Reply:
         """Return the answer to a request."""
         if request.path != ADD_CHECKPOINT:
-            return Reply.words(404, f"a witness has {ADD_CHECKPOINT} alone")
+            return Reply.words(404, f"a witness answers only {ADD_CHECKPOINT}")
         if request.method != "POST":
             return Reply.words(405, f"{ADD_CHECKPOINT} takes POST")
         try:

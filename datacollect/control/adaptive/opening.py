@@ -30,8 +30,8 @@ def first_links(market: Market) -> list[Link]:
     longest = max((n for host, n in hops.items() if data[host]), default=0)
     if longest > budget:
         raise ProblemError(
-            f"connections must be >= {longest}, as many as the longest chain has hops that a "
-            f"host needs, got {budget}"
+            f"connections must be >= {longest}, one for each hop of the longest route that a host "
+            f"needs, got {budget}"
         )
     over = _over_relays(market, data)
     counts = first_counts(data, expected, budget - sum(len(link) - 1 for link in over), hops)

@@ -24,7 +24,9 @@ def send(
     ] = None,
     generate: Annotated[
         str | None,
-        typer.Option("--generate", metavar=TIME, help="Instead: make data up for so long."),
+        typer.Option(
+            "--generate", metavar=TIME, help="Instead of FILE: make data up for this long."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:

@@ -83,7 +83,7 @@ class FeedRun:
         try:
             self._wait_for_place(out)
             if out.had_ended:
-                self._tell("the source of this feed had ended; what is left of it is sent")
+                self._tell("the source of this feed has ended; sending what is left")
             else:
                 self._write(out)
             out.close()
@@ -107,7 +107,7 @@ class FeedRun:
             out.abandon()
             self.why = f"interrupted; what was not sent is kept in {self.feed.spill}"
             return
-        self._tell("interrupted: what was made is sent; interrupt again to give that up")
+        self._tell("interrupted: sending what was made; interrupt again to drop it")
         try:
             out.close()
         except FeedStopped as error:
@@ -127,7 +127,7 @@ class FeedRun:
     def _write(self, out: Feed | UdpFeed) -> None:
         blocks = self._blocks(out.goes_on_at_bytes)
         if out.goes_on_at_bytes:
-            self._tell(f"going on after {format_bytes(out.goes_on_at_bytes)}")
+            self._tell(f"continuing after {format_bytes(out.goes_on_at_bytes)}")
         for block in blocks:
             self.behind_s = out.write(block)
             if self._is_stopped:

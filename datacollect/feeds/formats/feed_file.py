@@ -66,7 +66,7 @@ FEED = Document(
     (
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((FEED_FORMAT,)), "Format and its version.", required=True),
-        Field("name", FeedName(), "Of the file that the receiver makes.", required=True),
+        Field("name", FeedName(), "Name of the file that the receiver makes.", required=True),
         Field("to", HostName(), "The agent that receives it, one of agents.", required=True),
         Field("via", ListOf(HostName()), "Relays in order, of agents; none: directly.", default=[]),
         Field("key", Text(), "File of the sender's private key.", required=True),
@@ -80,27 +80,28 @@ FEED = Document(
         Field(
             "message_bytes",
             Whole(BYTES, minimum=1, stop=MOST_MESSAGE_BYTES + 1),
-            "So many bytes are numbered and stamped together; left out: 4096, and by udp 1412, "
-            "which one packet holds.",
+            "Bytes that get one number and one time stamp; left out: 4096, and by udp 1412, which "
+            "one packet holds.",
         ),
         Field(
             "transport",
             Text((TCP, UDP)),
-            "What comes late is sent again, and in order (tcp), or is lost (udp).",
+            "What is lost on the way is sent again, in order (tcp), or stays lost (udp).",
             default=TCP,
         ),
         Field(
             "buffer_bytes",
             Whole(BYTES, minimum=1),
-            "How much is kept until the receiver has written it; in memory, or in spill.",
+            "How many bytes are kept until the receiver has written them; in memory, or in spill.",
             default=16_000_000,
         ),
-        Field("spill", Text(), "Folder of this feed alone; what is there outlasts the sender."),
+        Field("spill", Text(), "Folder of this feed alone; data in it outlast the sender."),
         Field(
             "when_full",
             Text((STOP, DROP_NEW, DROP_OLD)),
-            "What becomes of what is made while the buffer is full: the feed ends, or it is "
-            "dropped, or the oldest that was not sent is; counted, and listed as missing.",
+            "What happens to data that are made while the buffer is full: the feed ends, or these "
+            "data are dropped, or the oldest unsent ones; what is dropped is counted, and listed "
+            "as missing.",
             default=STOP,
         ),
         Field(
@@ -118,14 +119,14 @@ FEED = Document(
         Field(
             "catch_up",
             Number("times the rate", positive=True),
-            "How fast what is late is sent at most, as a multiple of the rate.",
+            "How fast late data are sent at most, as a multiple of the rate.",
             default=1.25,
         ),
-        Field("udp", UDP_TABLE, "How it goes by udp."),
+        Field("udp", UDP_TABLE, 'Settings of transport = "udp".'),
         Field(
             "late_after",
             Number(SECONDS, positive=True),
-            "By how much more than the least delay a message counts as late, seconds.",
+            "A message is late if its delay exceeds the least delay by more than this, seconds.",
             default=0.02,
         ),
         Field(
@@ -216,7 +217,7 @@ class FeedFile:
         if values["catch_up"] < 1:
             raise wrong(
                 "catch_up",
-                "must be >= 1: below, what is late would never be caught up",
+                "must be >= 1: below that, a late feed would never catch up",
                 values["catch_up"],
                 "write 1.25",
             )

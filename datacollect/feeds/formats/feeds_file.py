@@ -27,7 +27,7 @@ ROW = Table(
         Field(
             "generate",
             Number(SECONDS, positive=True),
-            "Instead: data of the rate are made up for so long, seconds.",
+            "Instead of input: make up data of the rate for this long, seconds.",
         ),
     ),
 )

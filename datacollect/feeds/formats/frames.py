@@ -279,6 +279,6 @@ class Frames:
 def whole_number(data: memoryview) -> int:
     """Return the number that the bytes of a frame `MISSING` are."""
     if len(data) != LENGTH.size:
-        raise FrameError("malformed frame of a feed: missing bytes are not told")
+        raise FrameError("malformed frame of a feed: it does not say how many bytes are missing")
     number: int = LENGTH.unpack(data)[0]
     return number

@@ -133,7 +133,7 @@ class ReceiverCore:
             raise FrameError("a message of a feed has no bytes")
         counts, offset = report.counts, number * self._message_bytes
         if counts.made_bytes != offset:
-            raise FrameError("messages of a feed come after one that was shorter: the last one is")
+            raise FrameError("messages of a feed come after a shorter one, which must be the last")
         last = done[-1] if done else None
         if isinstance(last, Write):  # they come in order: this one stands behind it
             last.blocks.append(content)
@@ -153,9 +153,9 @@ class ReceiverCore:
         counts, offset = self.report.counts, first * self._message_bytes
         whole_bytes = n * self._message_bytes
         if counts.made_bytes != offset or not whole_bytes - self._message_bytes < n_bytes:
-            raise FrameError("malformed list of messages of a feed that are missing")
+            raise FrameError("malformed list of a feed's missing messages")
         if n < 1 or n_bytes > whole_bytes or first + n >= frames.NUMBER_STOP:
-            raise FrameError("malformed list of messages of a feed that are missing")
+            raise FrameError("malformed list of a feed's missing messages")
         done.append(Hole(first, n, offset, n_bytes))
         self.report.next = first + n
         counts.made, counts.made_bytes = first + n, offset + n_bytes
@@ -198,8 +198,8 @@ class ReceiverCore:
             return
         self._ahead_ns, round_trip_ns = told
         self.report.clock = (
-            f"two clocks, compared over a round trip of {round_trip_ns / 1e6:.2f} ms: right to "
-            "half of that"
+            f"two clocks, compared over a round trip of {round_trip_ns / 1e6:.2f} ms: accurate to "
+            f"half of that"
         )
 
 

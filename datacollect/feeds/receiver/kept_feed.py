@@ -168,7 +168,7 @@ def _require_bytes(disk: Disk, name: str, n_bytes: int, of: str) -> None:
     """Raise `RefusedError` where a file has not got what a report counts: it was there once."""
     found_bytes = disk.size(name)
     if found_bytes is None:
-        raise _taken(f"{name} is gone, which {of}{REPORT} is about")
+        raise _taken(f"{name} is gone, but {of}{REPORT} is about it")
     if found_bytes < n_bytes:
         raise _taken(f"{name} has fewer bytes than {of}{REPORT} counts")
 

@@ -136,7 +136,7 @@ class FeedService:
                     return
             if not other.is_of(hello, session.user):
                 raise RefusedError(
-                    f"a feed {hello.name} is just coming from another sender; choose another name",
+                    f"a feed {hello.name} is arriving from another sender now; choose another name",
                     409,
                 )
             # Its sender has noticed before this host that it has ended.
@@ -148,8 +148,8 @@ class FeedService:
         n, most = len(self._sessions), self.feed.most_feeds
         if n >= most:
             raise RefusedError(
-                f"{counted(n, 'feed')} come here already, and `feeds` of [feed] allows {most}; end "
-                "one, or have that raised there",
+                f"{counted(n, 'feed')} arrive here already, and `feeds` of [feed] allows {most}; "
+                f"end one, or have that raised there",
                 AGAIN,
             )
 

@@ -30,8 +30,8 @@ FEED = Table(
             "Public keys of those whose feeds are taken. Read again at SIGHUP.",
             required=True,
         ),
-        Field("folder", Text(), "Where they lie; a folder that is there.", required=True),
-        Field("bytes", Whole(BYTES, minimum=1), "How much room they may take.", required=True),
+        Field("folder", Text(), "Existing folder in which they are kept.", required=True),
+        Field("bytes", Whole(BYTES, minimum=1), "Bytes that they may take.", required=True),
         Field(
             "most_rate",
             Number(BYTES_PER_S, positive=True),
@@ -40,7 +40,7 @@ FEED = Table(
         Field(
             "feeds",
             Whole(minimum=1),
-            "How many feeds may come at once; one more is told to try again.",
+            "How many feeds may arrive at once; any further sender is told to try again.",
             default=MOST_FEEDS,
         ),
         Field(

@@ -131,10 +131,10 @@ class UdpReceiverCore(ReceiverCore):
     # The connection over TLS ---------------------------------------------------------------------
 
     def _message(self, *_: Any) -> None:
-        raise FrameError("a message of a feed by udp comes over its connection")
+        raise FrameError("malformed feed by udp: a message comes over TCP")
 
     def _missing(self, *_: Any) -> None:
-        raise FrameError("missing messages of a feed by udp are told")
+        raise FrameError("malformed feed by udp: it lists missing messages")
 
     def _end(self, made: int, made_bytes: int, done: list[Action]) -> None:
         size = self._message_bytes

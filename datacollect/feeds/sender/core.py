@@ -268,7 +268,7 @@ class SenderCore:
         if not self.written <= written <= number <= self.counts.made:
             raise FrameError(
                 f"the receiver has {number} messages of this feed, {written} of them on its disk, "
-                f"where {self.counts.made} were made and {self.written} were on its disk: a disk "
+                f"but {self.counts.made} were made and {self.written} were on its disk: a disk "
                 "has lost something; begin another feed, by another name"
             )
         self._take_back(stop)
@@ -322,7 +322,10 @@ class SenderCore:
     def told_written(self, number: int) -> None:
         """Let go of what the receiver has written."""
         if not self.written <= number <= self._next:
-            raise FrameError(f"the receiver says that message {number} is written, which is absurd")
+            raise FrameError(
+                f"the receiver's count of written messages must be {self.written} to "
+                f"{self._next}, got {number}"
+            )
         self.written = number
         self._missing.forget(number)
         with suppress(StoreError):  # it is let go of the next time

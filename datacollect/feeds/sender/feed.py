@@ -329,7 +329,7 @@ class Feed:
             if self.file.spill is None
             else f"they are kept in {self.file.spill}; the same again sends them"
         )
-        return f"{left} messages were not brought to {self.file.to.name}{why}; {kept}"
+        return f"{left} messages did not reach {self.file.to.name}{why}; {kept}"
 
     # The thread of the connection ------------------------------------------------------------
 
@@ -463,7 +463,7 @@ class Feed:
                     link.send(b"".join(blocks))
                     continue
             if now_s - heard_s > COMPARE_EVERY_S + SILENT_S:
-                raise TransferError("the receiver says nothing any more")
+                raise TransferError("the receiver no longer responds")
             link.wait(NOTE_EVERY_S, sending=not link.can_take_more)
 
     def _note(self, link: Link) -> dict[str, Any]:
@@ -536,7 +536,7 @@ def _store(feed: FeedFile) -> Store:
 
 
 def _how_it_is(was_connected: bool) -> str:
-    return "connecting again" if was_connected else "not connected yet, and goes on trying"
+    return "connecting again" if was_connected else "not connected yet; still trying"
 
 
 def _whole(tree: dict[str, Any], name: str) -> int:

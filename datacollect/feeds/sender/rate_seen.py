@@ -23,7 +23,7 @@ class RateSeen:
     ...     said = seen.made(2_000_000, s * 10**9)
     ...     if said:
     ...         print(said)
-    the source makes 16 Mbit/s, and the feed's file says 8 Mbit/s; write rate = "16 Mbit/s"
+    the source makes 16 Mbit/s, but the feed's file says 8 Mbit/s; write rate = "16 Mbit/s"
     """
 
     def __init__(self, said_bytes_per_s: float) -> None:
@@ -48,6 +48,6 @@ class RateSeen:
             return None
         seen = format_rate(float(f"{self.bytes_per_s:.3g}"))
         return (
-            f"the source makes {seen}, and the feed's file says {format_rate(self._said)}; write "
+            f"the source makes {seen}, but the feed's file says {format_rate(self._said)}; write "
             f'rate = "{seen}"'
         )

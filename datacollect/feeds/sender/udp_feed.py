@@ -502,7 +502,7 @@ class UdpFeed:
         why = str(error)
         if why != self._why:
             self._why = why
-            self._tell(f"{why}; it is connected to again, and what is made meanwhile is lost")
+            self._tell(f"{why}; connecting again; what is made meanwhile is lost")
 
     def _hear(self, lines: Iterator[dict[str, Any]]) -> None:
         """Take what the receiver says, until it has said that all is there.
@@ -600,7 +600,7 @@ class UdpFeed:
                 wait_s = max(self._core.wait_s, LEAST_SLEEP_S) if self._core.n_waiting else None
                 if alarm != self._told_alarm:
                     self._told_alarm = alarm
-                    self._tell(alarm or "the path is well again")
+                    self._tell(alarm or "the path works well again")
                 return wait_s
         # Without a connection nothing waits.
         assert packets is not None

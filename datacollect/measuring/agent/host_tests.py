@@ -275,7 +275,7 @@ class HostTests:
         """Return the test as `begin`, for the one who sends: a tool is run once."""
         with self._lock:
             if ticket.sender != self._fingerprint:
-                raise RefusedError("with this ticket the other host sends", 403)
+                raise RefusedError("this ticket lets only the other host send", 403)
             test = self.begin(ticket, tool)
             if tool in test.tools_run:
                 raise RefusedError("this test has been run; ask for it with a new ticket", 403)

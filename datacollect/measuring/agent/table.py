@@ -50,7 +50,8 @@ MEASURE = Table(
         Field(
             "tools",
             ListOf(Text((*HOST_TOOLS, COUNTERS))),
-            "What may be run, and whether counters of interfaces are told; left out: all tests.",
+            "Which tools may run, and whether counters of interfaces are shown; left out: all "
+            "tests.",
             default=list(HOST_TOOLS),
         ),
         Field(

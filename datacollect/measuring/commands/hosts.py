@@ -37,7 +37,9 @@ def hosts(
     ] = None,
     key: Annotated[
         str,
-        typer.Option("--key", metavar="KEY", help="File of the operator's key, as in the file."),
+        typer.Option(
+            "--key", metavar="KEY", help="File of the operator's key, for `key` in the file."
+        ),
     ] = "operator.key",
     n_bytes: Annotated[
         str, typer.Option("--bytes", metavar="BYTES", help="Budget of a cycle.")

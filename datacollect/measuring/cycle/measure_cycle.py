@@ -349,7 +349,7 @@ class _Run:
             return None
         tested = flood.of(self._tested)
         if len(tested.pairs) < 2:
-            self._asking.report("left out, fewer than two hosts are left for it: the flood")
+            self._asking.report("left out, as fewer than two hosts are left for it: the flood")
             return None
         return tested
 
@@ -377,7 +377,7 @@ class _Run:
                 self._done += self._keep((FLOOD, flood.name), flood.pairs, measure, {})
         if dear:
             self._asking.report(
-                "left out, floods take no more than their part of a cycle, and of the budget: "
+                "left out, as floods take no more than their part of a cycle, and of the budget: "
                 f"floods of {listed([*dear], NAMED)}"
             )
 
@@ -416,7 +416,7 @@ class _Run:
             cost = comparison.cost
             self._asking.report(f"whether {named(links)} share a wire: {at_most(cost)}")
             if cost.n_bytes > left.n_bytes or cost.seconds > left.seconds:
-                self._asking.report("left out, the budget is too small for them")
+                self._asking.report("left out, as the budget is too small for them")
                 return
             left = left_of(left, cost)
             for run in range(RUNS):

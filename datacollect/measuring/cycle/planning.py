@@ -137,15 +137,17 @@ class Planned:
                 "are among them are run again"
             )
         if self.untested:
-            lines.append(f"left out, no test that matters has them: {listed(self.untested, NAMED)}")
+            lines.append(
+                f"left out, as no test that matters includes them: {listed(self.untested, NAMED)}"
+            )
         if self.without_agent:
             hosts = listed(self.without_agent, NAMED)
             lines.append(
-                f"left out, no agent runs there: {hosts}; run one, or measure iperf3 servers from "
-                "the destination, with an empty table for it"
+                f"left out, as no agent runs there: {hosts}; run one, or measure iperf3 servers "
+                f"from the destination, with an empty table for it"
             )
         if self.chosen.unpaid:
-            lines.append(f"left out, for the budget: {named(self.chosen.unpaid)}")
+            lines.append(f"left out, as the budget is too small: {named(self.chosen.unpaid)}")
         return lines
 
 

@@ -93,7 +93,7 @@ def allowed_processors() -> list[int]:
 
 
 def _untold(stat: Path, error: Exception | None) -> ProblemError:
-    why = getattr(error, "strerror", None) or "it names no processor of ours"
+    why = getattr(error, "strerror", None) or "it lists none of this program's processors"
     return ProblemError(
         f"{stat} does not say how busy processors are: {why}; calibrate outside of the container"
     )

@@ -159,8 +159,9 @@ def _line(row: Mapping[str, Any]) -> str:
     if row["competitors"] is None:
         return line_of(
             row,
-            f"one connection gets {format_rate(row['per_connection_bytes_per_s'])}; how many of "
-            f"others there are is not known: {json.loads(row['settings']).get('no_capacity')}",
+            f"one connection gets {format_rate(row['per_connection_bytes_per_s'])}; how many "
+            f"connections others have is not known: "
+            f"{json.loads(row['settings']).get('no_capacity')}",
         )
     return line_of(
         row,

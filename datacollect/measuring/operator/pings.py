@@ -100,7 +100,7 @@ PING = Tool(
     help="Measure round trips between hosts that run agents: by ping, else by handshakes of TCP.",
     options={
         "n": Option("--count", "N", "Round trips.", 1, 100),
-        "every_s": Option("--every", "TIME", "How long from one to the next.", 0.2, 10.0),
+        "every_s": Option("--every", "TIME", "Time between one and the next.", 0.2, 10.0),
     },
     line=_line,
     settings_for=lambda _: PingSettings(10, 0.5),

@@ -175,7 +175,7 @@ TCP = Tool(
     options={
         "streams": Option("--streams", "N", "Connections at a time.", 1, 64),
         "window_bytes": Option(
-            "--window", "BYTES", "Most in flight on each connection.", in_bytes=True
+            "--window", "BYTES", "Most bytes in flight on each connection.", in_bytes=True
         ),
         "seconds": SECONDS,
         "most_bytes": MOST_BYTES,

@@ -108,7 +108,7 @@ TRACE = Tool(
     TraceSettings,
     help="Find the routers between hosts that run agents: by scamper, else by traceroute.",
     options={
-        "hops": Option("--hops", "N", "Most routers of a route.", 1, 64),
+        "hops": Option("--hops", "N", "At most this many routers of a route.", 1, 64),
         "seconds": SECONDS,
     },
     line=_line,

@@ -45,7 +45,7 @@ HOST = Table(
     "A host that runs an agent, or an iperf3 server. Without either, the destination is this host.",
     (
         Field("url", Text(), "Where its agent listens: https://host:port, as it says when ready."),
-        Field("fingerprint", Text(), "Of the agent's certificate, as it says when ready."),
+        Field("fingerprint", Text(), "Fingerprint of its certificate, as it says when ready."),
         Field("ca", Text(), "File of the authority that signed it, instead."),
         Field("iperf3", Address(), "host:port of an iperf3 server, instead of an agent."),
     ),

@@ -163,7 +163,7 @@ class LeaseTaking:
         if self._state == "ended" or now_s < self.next_s:
             return []
         if self._state == "ready":
-            return self._end("the leases are over", now_s)
+            return self._end("the leases have ended", now_s)
         if now_s >= self.give_up_s:
             return self._end("another test, or no answer, until the time to wait was over", now_s)
         return self.begin(now_s) if self._state == "pausing" else self._ask(now_s)

@@ -230,11 +230,11 @@ def that_count(
 
 def _why_not_whole(flood: SeenFlood) -> str:
     lost = [pair for pair in sorted(flood.links) if pair not in flood.rates_bytes_per_s]
-    begun = f"the flood of {flood.host} over {_named(sorted(flood.links))} says no limit"
+    begun = f"the flood of {flood.host} over {_named(sorted(flood.links))} shows no limit"
     if lost:
         return f"{begun}: {_named(lost)} failed; measure it again"
     if not flood.rates_bytes_per_s:
-        return f"{begun}: nothing has come; measure it again"
+        return f"{begun}: no data arrived; measure it again"
     return (
         f"{begun}: not all of its tests count, or some had sent all their bytes long before the "
         "others; measure it again, with more --bytes"

@@ -69,11 +69,11 @@ class HostLimit:
             return f"{said}: the {wire} of {flood.host} is taken as {taken}"
         if flood.sum_alone_bytes_per_s is None:
             return (
-                f"{said}; whether that is the limit of its {wire} is not known: test each alone "
-                "by tcp, too"
+                f"{said}; whether that is the limit of its {wire} is not known: test each link "
+                f"alone by tcp, too"
             )
         if not flood.is_limited or self.is_explained:
-            return f"{said}: the limit of its {wire} was not reached, and lies above"
+            return f"{said}: the limit of its {wire} was not reached: it is higher"
         more = self.n_links - len(flood.links)
         return (
             f"{said}: they share a wire, and whether it is the {wire} of {flood.host} is not "

@@ -46,8 +46,8 @@ def with_curves(tree: dict[str, Any], table: pd.DataFrame) -> tuple[dict[str, An
     notes = []
     if changing:
         notes.append(
-            "curves do not count where bandwidths change by the hour, since their competitors "
-            f"would: {listed(changing)}"
+            "curves do not count where bandwidths change by the hour, since competitors would "
+            f"change, too: {listed(changing)}"
         )
     return tree | {"links": links}, notes
 

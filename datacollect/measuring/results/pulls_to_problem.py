@@ -73,7 +73,7 @@ def with_pulls(
     notes = [text for text in found.notes if text not in before]
     if kept.n_damaged:
         what = counted(kept.n_damaged, "line")
-        notes.append(f"{folder}: {what} of pulls left out, which no pull has written whole")
+        notes.append(f"{folder}: {what} of pulls left out as incomplete")
     if not kept.pulls:
         notes.append(f"{folder}: no pull has ended there, so that nothing was shown")
     if others:

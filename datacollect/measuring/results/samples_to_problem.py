@@ -213,7 +213,7 @@ def problem_of_samples(
     reno = compared_with_reno(table[counting])
     notes += notes_of(reno)
     ahead = everything[~everything.index.isin(table.index)]
-    untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
+    untold = dict.fromkeys(_pairs(ahead), "only tested at times in the future")
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)), untold)
     return ProblemOfSamples(
         tree,

@@ -96,8 +96,8 @@ def planned_within_rates(problem: Problem, plan: Callable[[Problem], Schedule]) 
     elsewhere = next((held.source for held in problem.held if held.source in names), None)
     if elsewhere is not None:
         raise ProblemError(
-            f"connections cannot be shared out while data of {elsewhere!r}, which makes more, lie "
-            "elsewhere; plan without connections"
+            f"connections cannot be shared out: {elsewhere!r} still makes data, and some of its "
+            f"data already lie at another host; plan without connections"
         )
     release = problem.release_s.copy()
     made_s = problem.release_s + (problem.backlog_bytes - made) / rates

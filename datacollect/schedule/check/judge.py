@@ -191,8 +191,8 @@ def _on_the_grid(case: Case) -> None:
     last_s = float(columns.finish_s.max(initial=0.0))
     if last_s / slot_s > MOST_SLOTS:
         raise ScheduleError(
-            f"slot_s must be a part of the last finish, {seconds(last_s)}, that can be counted, "
-            f"1/2^53 at least, got {seconds(slot_s)}"
+            f"slot_s must be at least 1/2^53 of the last finish, {seconds(last_s)}, so that slots "
+            f"can be counted, got {seconds(slot_s)}"
         )
     for what, time_s, slot in zip(
         ("starts", "finishes"), (columns.start_s, columns.finish_s), case.times, strict=True

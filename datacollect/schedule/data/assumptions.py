@@ -123,7 +123,7 @@ class Assumptions:
             return ()
         loads = self.leans_on[:SHOWN_HOSTS]
         more = len(self.leans_on) - len(loads)
-        rest = (f"So it is with {more} more.",) if more else ()
+        rest = (f"The same holds for {more} more.",) if more else ()
         return (*(load.text for load in loads), *rest, self._numbers)
 
     @property
@@ -133,18 +133,18 @@ class Assumptions:
         To measure, to state what is known, or to be careful.
 
         >>> Assumptions("coordinated", 2.0, 4.0, (HostLoad("S", "out", 2e6, 1e6, 0.0),)).advice[:49]
-        "Whether it can, a test of S's links at once says:"
+        "A test of S's links at once says whether it can: "
         """
         first = self.leans_on[0]
         is_out = first.direction == "out"
         option = f"--from {first.host}" if is_out else f"--to {first.host}"
         key = "uplink_bytes_per_s" if is_out else "downlink_bytes_per_s"
         has_second = self.cautious_makespan_s is not None
-        which = "Which of the two it is" if has_second else "Whether it can"
+        which = "which of the two it is" if has_second else "whether it can"
         careful = " --cautious plans by the second number." if has_second else ""
         return (
-            f"{which}, a test of {first.host}'s links at once says: `datacollect measure "
-            f"cycle`, or `measure flood HOSTS.toml {option}`. If you know, state {key} of "
+            f"A test of {first.host}'s links at once says {which}: `datacollect measure cycle`, "
+            f"or `measure flood HOSTS.toml {option}`. If you know, state {key} of "
             f'{first.host}, "none" if it has no limit.{careful}'
         )
 

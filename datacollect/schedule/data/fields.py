@@ -123,7 +123,7 @@ SCHEDULE = Document(
         Field(
             "most_by_s",
             Number("seconds", positive=True),
-            "By when as much as possible was to have arrived, in seconds; null: nothing was asked.",
+            "Instant by which as much as possible was to arrive, in seconds; null: none was given.",
             nullable=True,
         ),
         Field(
@@ -136,8 +136,8 @@ SCHEDULE = Document(
         Field(
             "starts_at",
             ClockTime(),
-            "When it begins, where the problem does not say it for good; null: it does, or "
-            "nobody does.",
+            "Clock time of its 0 s, where the problem does not fix that; null: the problem does, "
+            "or nothing does.",
             nullable=True,
         ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),

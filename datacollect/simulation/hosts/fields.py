@@ -29,15 +29,19 @@ NIC = Table(
     "The network card.",
     (
         _optional("rate_bytes_per_s", RATE, "Its rate, headers included.", 12_500_000.0),
-        _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
+        _optional(
+            "buffer_bytes", BUFFER, "Bytes of its buffer, which holds whole packets.", 65_536
+        ),
     ),
 )
 KERNEL = Table(
     "the kernel",
     "What the kernel does with each packet, and where it puts it.",
     (
-        _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
-        _optional("packet_s", SECONDS, "Its work on a packet without the copy, seconds."),
+        _optional(
+            "buffer_bytes", BUFFER, "Bytes of its buffer, which holds whole packets.", 65_536
+        ),
+        _optional("packet_s", SECONDS, "Seconds of work on a packet, without the copy."),
         _optional(
             "cycles_per_header_byte",
             CYCLES,
@@ -48,7 +52,11 @@ KERNEL = Table(
 USER = Table(
     "the user",
     "Buffer of the job.",
-    (_optional("buffer_bytes", BUFFER, "Its size; by default whatever is read fits."),),
+    (
+        _optional(
+            "buffer_bytes", BUFFER, "Size of the buffer; by default all that is read at once fits."
+        ),
+    ),
 )
 MEMORY = Table(
     "the memory",
@@ -96,13 +104,18 @@ PROTOCOL = Table(
 )
 STREAM = Table(
     "the stream",
-    "What is sent: a constant rate, pictures without compression, or frames of a video.",
+    "What is sent: data at a constant rate, pictures without compression, or frames of a video.",
     (
         _optional("rate_bytes_per_s", RATE, "Payload per second, at a constant rate."),
-        _optional("width", PIXELS, "Of raw pictures, pixels."),
-        _optional("height", PIXELS, "Of raw pictures, pixels."),
+        _optional("width", PIXELS, "Width of a raw picture, pixels."),
+        _optional("height", PIXELS, "Height of a raw picture, pixels."),
         _optional("bits_per_pixel", Whole("bits", minimum=1, stop=1025), "Of raw pictures."),
-        _optional("compression", Number(positive=True), "Of raw pictures: 10 leaves a tenth.", 1.0),
+        _optional(
+            "compression",
+            Number(positive=True),
+            "Compression of raw pictures: 10 leaves a tenth.",
+            1.0,
+        ),
         _optional("frames_per_s", Number(positive=True), "Frames, or pictures, per second."),
         _optional("i_frame_bytes", BUFFER, "Size of frames that need no other."),
         _optional("p_frame_bytes", BUFFER, "Size of frames that need one before them."),
@@ -127,10 +140,14 @@ JOB = Table(
     "What reads: at each period it reads, works on what it has read, and frees it.",
     (
         _optional("period_s", SECONDS, "Seconds between readings; by default those of a frame."),
-        _optional("most_bytes", BUFFER, "Most that it reads at once, whole packets."),
+        _optional("most_bytes", BUFFER, "Most that it reads at once, in whole packets."),
         _optional("least_bytes", BUFFER, "If less is there, it reads nothing.", 1),
-        _optional("cycles_per_byte", Number("cycles"), "Its work on a byte, as of decoding."),
-        _optional("packet_s", SECONDS, "Its work on a packet, in place of cycles_per_byte."),
+        _optional(
+            "cycles_per_byte", Number("cycles"), "Work on each byte that it reads, as for decoding."
+        ),
+        _optional(
+            "packet_s", SECONDS, "Seconds of work on each packet, instead of cycles_per_byte."
+        ),
     ),
 )
 

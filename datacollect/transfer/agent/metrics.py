@@ -42,13 +42,14 @@ def agent_families(core: AgentCore, version: str, started_s: float) -> list[Fami
         one("datacollect_agent_start_time_seconds", "When it was started.", started_s),
         counter(
             "datacollect_agent_up_bytes",
-            "Bytes relayed towards the host.",
+            "Bytes relayed to the host of the label.",
             BY_SESSION,
             {labels: row.up_bytes for labels, row in rows},
         ),
         counter(
             "datacollect_agent_down_bytes",
-            "Bytes relayed from the host; of the agent itself, bytes of files that it has sent.",
+            "Bytes relayed from the host of the label; for the agent itself, bytes of files that "
+            "it has sent.",
             BY_SESSION,
             {labels: row.down_bytes for labels, row in rows},
         ),

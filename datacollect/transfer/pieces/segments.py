@@ -125,7 +125,9 @@ class SegmentFiles:
             file.seek(offset)
             data = file.read(n_bytes)
         if len(data) != n_bytes and not may_be_less:
-            raise StoreError(f"{self._closed_folder}: segment {number} is not what was written")
+            raise StoreError(
+                f"{self._closed_folder}: segment {number} has changed since it was written"
+            )
         return data
 
     def opened(self, number: int) -> BinaryIO:

@@ -234,8 +234,8 @@ class Collecting:
             self._has_told_rereads = True
             n_files = counted(self._store.n_rereads, "unfinished file")
             self._hosts.report(
-                f"note: {n_files} of an earlier start, or that another program has touched: read "
-                "again before they get their names"
+                f"note: {n_files} from an earlier start, or touched by another program, must be "
+                "read again before they get their names"
             )
         time.sleep(REREAD_LOOK_S)
         self._watch(None)

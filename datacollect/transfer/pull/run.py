@@ -226,7 +226,7 @@ def _write_happened(happened: Happened, tell: Callable[[str], None]) -> None:
         happened.write()
     except StoreError as error:
         # All that was to come is there: that it is not written down is no failure of the pull.
-        tell(f"note: what happened in which slot is not written down: {error}")
+        tell(f"note: the record of slots could not be written: {error}")
 
 
 def _in_slots(

@@ -237,7 +237,7 @@ def test_a_row_that_its_owner_has_not_signed_is_evidence_against_its_bistro_alon
 
 def test_two_batches_of_one_number_are_evidence(case):
     case.batches.append(batch_of(EVENT, "north", 0, FIRST, [A]))
-    assert case.evidence() == [("north", "It has signed 2 batches 0 that differ.")]
+    assert case.evidence() == [("north", "It has signed 2 different batches with the number 0.")]
 
 
 def test_one_batch_in_two_places_is_no_evidence(case):
@@ -316,7 +316,7 @@ def test_superseded_by_what_no_log_shows_is_a_dispute_in_the_end(case):
     (dispute,) = found.custody.disputes
     assert dispute.between == ("destination", "services")
     assert dispute.text.startswith(
-        "1 entry: superseded by an entry that never arrived and is in no log"
+        "1 entry: superseded by an entry that never arrived and that no log shows"
     )
     assert dispute.examples == (D.entry.hex(),)
     assert (found.evidence, found.exit_code) == ((), 1)
@@ -418,7 +418,7 @@ def test_what_counts_again_may_supersede_what_had_superseded_it(case):
 def test_superseded_by_itself_is_evidence(case):
     case.verdicts[3] = said(D, SUPERSEDED, D.entry.hex())
     [(who, text)] = case.evidence()
-    assert (who, "by the same one" in text) == ("destination", True)
+    assert (who, "by the very same entry" in text) == ("destination", True)
 
 
 def test_what_is_no_verdict_in_its_log_is_evidence(case):

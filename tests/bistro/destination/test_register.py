@@ -386,7 +386,7 @@ def test_many_batches_of_one_number_are_shown_by_two_of_them(register, north):
         other = sign_batch(EVENT, "north", 0, bytes(32), n, first.rows, key_of("north"), 0)
         register.held.take_batch(other)
     (lie,) = register.held.lies()
-    assert "9 batches of number 0" in lie.text
+    assert "9 different batches with the number 0" in lie.text
     assert lie.text.count("datacollect-batch/2") == 2
 
 
@@ -717,7 +717,7 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     texts = [lie.text for lie in register.held.lies()]
     assert {lie.who for lie in register.held.lies()} == {"north"}
     assert len(texts) == 3
-    (fork,) = [text for text in texts if "2 batches of number 0" in text]
+    (fork,) = [text for text in texts if "2 different batches with the number 0" in text]
     for batch in (first, forked):
         assert json.dumps(batch.note.data.decode()) in fork
     assert "It has signed batch 2, but shows no batch 1." in texts

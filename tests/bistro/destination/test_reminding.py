@@ -54,7 +54,7 @@ def test_after_the_deadline_those_alone_who_can_still_send(people):
 
 
 def test_when_nothing_helps_any_more_it_is_said(people):
-    with pytest.raises(ProblemError, match="nobody can hand in or send any more"):
+    with pytest.raises(ProblemError, match="nobody can hand in or send after"):
         reminders_of(people, EVENT.collect_until_s + 1)
 
 

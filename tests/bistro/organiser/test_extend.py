@@ -56,7 +56,7 @@ class _One:
         notes = self._services.notes[self._url]
         if body not in notes:
             if f"number = {len(notes) + 1}\n".encode() not in body:
-                return Answer(400, b"hand in those before first")
+                return Answer(400, b"hand in the earlier ones first")
             notes.append(body)
         return Answer(200, b"{}")
 

@@ -104,7 +104,7 @@ def test_the_sentence_says_which_file_by_when_and_whether_it_was_collected(here,
         "was collected. "
     )
     code, said = verified(capsys, "a.txt.receipt.json")
-    assert said.startswith("what the receipt is of, nobody knows what, existed by Fri 2027")
+    assert said.startswith("what the receipt covers (nobody knows what) existed by Fri 2027")
     late = proof_of(receipt.entry, LOG, EVENT.latest_s + 60)
     (here / "a.txt.receipt.json").write_bytes(replace(receipt, proofs=(late,)).data)
     code, said = verified(capsys, *given)

@@ -131,7 +131,7 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
         assert (code, told["outcome"], told["held_by"]) == (0, "in time", "south")
         # Two requests went to it, and one connection.
         assert dialled.count(port_of(world, "south")) == 1
-        assert "south holds it" in told["proved"]
+        assert "south says that it holds it" in told["proved"]
         receipt = saved(person)
         word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
         assert (word.size, word.sha256) == (
@@ -235,7 +235,10 @@ def test_what_does_not_open_is_sealed_anew_and_collected(world, person, capsys, 
         # Nothing is sealed or sent once more.
         code, told = uploaded(capsys)
         assert (code, told["verdict"]) == (0, "refused: does not open")
-        assert "could not open what was sent; north holds it sealed anew" in told["proved"]
+        assert (
+            "could not open what was sent; north says that it holds it, sealed again"
+            in told["proved"]
+        )
         assert (person / "a.bin.keep.anew").read_bytes() == sealed
         judge(log, world, told, COLLECTED)
         code, told = uploaded(capsys)
@@ -307,7 +310,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         code, told = uploaded(capsys)
     assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
     assert "a.bin.keep.anew: was damaged, and was sealed again" in told["troubles"]
-    assert "south holds it sealed anew, by its own word" in told["proved"]
+    assert "south says that it holds it, sealed again" in told["proved"]
     assert len(anew_words(world, person)) == 1
     assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99
 
@@ -316,8 +319,8 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
 @pytest.mark.parametrize(
     ("word", "why", "code", "said"),
     [
-        (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
-        (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
+        (REFUSED, OTHER_CONTENT, 2, "refused, because it is not what was committed to"),
+        (REFUSED, OTHER_TICKET, 2, f"refused, because it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
     ],
 )

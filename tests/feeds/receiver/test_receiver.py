@@ -78,7 +78,8 @@ def test_delays_by_two_clocks_less_half_a_round_trip(tmp_path):
     one.take(frames.note_frame(note) + data(1, made_ns=4 * S), "e")
     _, tree = one.snapshot()
     assert (
-        tree["clock"] == "two clocks, compared over a round trip of 2.00 ms: right to half of that"
+        tree["clock"] == "two clocks, compared over a round trip of 2.00 ms: accurate to half of "
+        "that"
     )
     assert (tree["delay"]["n"], tree["delay"]["largest_s"]) == (1, 1)
 

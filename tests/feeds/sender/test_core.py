@@ -117,5 +117,5 @@ def test_what_is_written_was_sent():
     one = core()
     one.write(b"aaaabbbbcccc", 1)
     sent(one, 1)
-    with pytest.raises(FrameError, match="absurd"):
+    with pytest.raises(FrameError, match="must be 0 to 1, got 2"):
         one.told_written(2)

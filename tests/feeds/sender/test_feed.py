@@ -117,7 +117,7 @@ def test_two_streams_of_one_name(tmp_path):
     with receiving(tmp_path) as agent:
         out = dc.feeds.send(feed_tree(tmp_path, agent))
         out.write(b"x" * 5000)
-        with pytest.raises(ProblemError, match="just coming from another sender"):
+        with pytest.raises(ProblemError, match="arriving from another sender"):
             dc.feeds.send(feed_tree(tmp_path, agent))
         out.close()
         assert out.counts.is_whole
@@ -159,9 +159,9 @@ def test_without_a_receiver_it_says_what_is_lost(tmp_path):
     told = []
     out = dc.feeds.send(tree, tell=told.append)
     out.write(b"x" * 10_000)
-    with pytest.raises(FeedStopped, match=r"3 messages were not brought to D.*they are lost"):
+    with pytest.raises(FeedStopped, match=r"3 messages did not reach D.*they are lost"):
         out.close()
-    assert told[0].startswith("not connected yet, and goes on trying: ")
+    assert told[0].startswith("not connected yet; still trying: ")
     assert (out.counts.made, out.counts.received) == (3, 0)
 
 

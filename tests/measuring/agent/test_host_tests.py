@@ -148,7 +148,7 @@ def test_who_receives_by_the_ticket_is_not_made_to_send(config):
     receiver = host_tests(config, "f2")
     one = receiver.admit(token_of("f2", "f1", "f2"))
     receiver.ask(one, 1, 30.0)
-    with pytest.raises(RefusedError, match="the other host sends"):
+    with pytest.raises(RefusedError, match="the other host send"):
         receiver.begin_once(one, "tcp")
 
 

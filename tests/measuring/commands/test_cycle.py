@@ -94,7 +94,9 @@ def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path,
     file.write_text(file.read_text() + '\n[hosts.I]\niperf3 = "127.0.0.1:5201"\n')
     options = ("-o", str(tmp_path / "samples"), "--dry-run")
     _, out, err = call("measure", "cycle", hosts, *options)
-    assert "left out, no agent runs there: I; run one, or measure iperf3" in " ".join(err.split())
+    assert "left out, as no agent runs there: I; run one, or measure iperf3" in " ".join(
+        err.split()
+    )
     assert "I" not in out
     _, out, _ = call("measure", "cycle", hosts, *options, "--json")
     assert json.loads(out)["without_agent"] == ["I"]

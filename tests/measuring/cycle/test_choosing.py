@@ -95,4 +95,4 @@ def test_the_flood_is_paid_for_before_pairs_are(tmp_path):
     planned = plan_cycle_of(hosts, tmp_path, ["tcp", "flood"], MATTER)
     assert set(planned.flood.pairs) == {("S", "D"), ("K", "D")}
     assert (len(planned.chosen.pairs), planned.cost.n_bytes) == (1, 3e8)
-    assert planned.lines()[-1].startswith("left out, for the budget: ")
+    assert planned.lines()[-1].startswith("left out, as the budget is too small: ")

@@ -152,7 +152,7 @@ def test_a_running_test_stops_with_a_connection_or_with_its_leases():
         Ended("the connection to a was lost"),
     ]
     assert running().tick(29.9) == []
-    assert running().tick(30.0) == [GiveBack("a", "me/1"), Ended("the leases are over")]
+    assert running().tick(30.0) == [GiveBack("a", "me/1"), Ended("the leases have ended")]
 
 
 def test_all_patience_has_an_end():

@@ -137,7 +137,7 @@ def test_a_flood_that_failed_proves_no_limit_and_is_named(rates, shown):
     found = problem_of(alone_by_tcp({"SD": 5.0, "SE": 5.0, "SF": 5.0}), flood("S", rates))
     assert of_host(found) == ({"shown_uplink_bytes_per_s": pytest.approx(shown)} if shown else {})
     assert wires(found) == []
-    assert any("says no limit" in note and "measure it again" in note for note in found.notes)
+    assert any("shows no limit" in note and "measure it again" in note for note in found.notes)
 
 
 def test_a_flood_with_hosts_that_the_file_has_no_more_proves_no_limit():

@@ -184,7 +184,7 @@ def test_samples_ahead_are_named_and_their_links_are_not_known():
     assert found.tree["links"] == [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 2.0}]
     [text] = found.notes
     assert "lies ahead by more than a day: 6 samples of 3 links (K -> D, S -> D, S -> K)" in text
-    assert found.unknown["K", "D"] == "only tested at times that lie ahead"
+    assert found.unknown["K", "D"] == "only tested at times in the future"
     with pytest.raises(ProblemError, match="test some links first; left out, as their time lies"):
         problem_of_samples(table(*rows[1:]), "D", now_s=MONDAY_S)
 

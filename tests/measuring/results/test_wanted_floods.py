@@ -69,7 +69,7 @@ def test_the_floods_that_advice_names_settle_what_relays_lean_on(most_bytes_per_
     for number, command in enumerate(floods):
         rows += carried_out(command, number, most_bytes_per_s)
     found = problem_of(rows)
-    assert not any("says no limit" in text for text in found.notes)
+    assert not any("shows no limit" in text for text in found.notes)
     host = found.tree["hosts"]["S"]
     if most_bytes_per_s > 42.6e6:
         assert host["shown_uplink_bytes_per_s"] == pytest.approx(42.6e6)

@@ -262,7 +262,7 @@ def test_slots_far_from_time_0_with_a_period_there():
 def test_more_slots_than_can_be_counted_are_refused():
     problem = Problem.from_hosts([Host("S", 10), Host("D")], links("S -> D 10"), "D")
     message = broken(problem, direct((10, 0.0, 1.0), slot_s=1e-300))
-    assert "slot_s must be a part of the last finish, 1 s, that can be counted" in message
+    assert "slot_s must be at least 1/2^53 of the last finish, 1 s, so that" in message
 
 
 def test_bandwidths_measured_again_are_what_counts():

@@ -467,7 +467,7 @@ def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
     assert agent.handle(events.Tick(at(told_s + 4.9))) == []
     log, last = agent.handle(events.Tick(at(told_s + 5.0)))
     assert (log.what, last) == ("failed", actions.Exit())
-    assert log.facts == {"why": "1 sessions do not end; the agent stops without them"}
+    assert log.facts == {"why": "1 sessions do not end; the agent stops without waiting for them"}
     assert actions.Exit() not in agent.handle(events.Ended(at(80), 1, ""))
 
 

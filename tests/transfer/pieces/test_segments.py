@@ -36,7 +36,7 @@ def test_to_close_again_after_a_crash_changes_nothing(files, tmp_path):
 
 def test_less_than_was_written_is_an_error(files):
     files.write(0, 0, b"abc")
-    with pytest.raises(StoreError, match="segment 0 is not what was written"):
+    with pytest.raises(StoreError, match="segment 0 has changed since it was written"):
         files.read(0, 1, 3)
 
 

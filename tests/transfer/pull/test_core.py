@@ -117,7 +117,7 @@ def test_a_source_that_stays_away_is_given_up_and_others_are_not():
     world.run(core)
     assert len([piece for piece in world.came if piece[0] == "S"]) == 400
     assert core.todo.given_up == {"T": "no data for 20 s: broken"}
-    assert core.finished == "nothing more can be had"
+    assert core.finished == "nothing more can be fetched"
 
 
 def test_a_source_that_refuses_for_good_is_given_up_at_once():

@@ -185,7 +185,7 @@ def elsewhere_lacks(places: dict[Place, _Tally]) -> list[Lack]:
             place.host,
             f"{counted(tally.n, 'file')}: the files lie on {place.host} in {place.folder}; "
             "whether they are here, too, is not known",
-            "ask there; `datacollect event run` takes over files that were copied here",
+            "ask on that host; `datacollect event run` takes over files that were copied here",
         )
         for place, tally in sorted(places.items())
     ]

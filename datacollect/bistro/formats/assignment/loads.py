@@ -38,19 +38,31 @@ LOADS = Table(
     "How loaded each bistro is, according to the destination.",
     (
         Field("event", Hex(), "The event's id.", required=True),
-        Field("number", Whole(stop=SIZE_STOP), "Rises with each table.", required=True),
-        Field("time_s", Whole("seconds", stop=TIME_STOP), "When it was made.", required=True),
+        Field(
+            "number",
+            Whole(stop=SIZE_STOP),
+            "Number of the table; it rises with each.",
+            required=True,
+        ),
+        Field(
+            "time_s", Whole("seconds", stop=TIME_STOP), "When the table was made.", required=True
+        ),
         Field(
             "bistros",
             Rows(
                 Table(
                     "a bistro's load",
-                    "What lies there, and how fast it leaves.",
+                    "Bytes that lie there, and how fast they leave.",
                     (
                         Field("bistro", Text(), "Its name in the event.", required=True),
                         Field("stored_bytes", Whole("bytes"), "Not yet collected.", required=True),
                         Field("uplink_bytes_per_s", _RATE, "Of the host.", required=True),
-                        Field("free_bytes", Whole("bytes"), "What it still takes.", required=True),
+                        Field(
+                            "free_bytes",
+                            Whole("bytes"),
+                            "Bytes that it still accepts.",
+                            required=True,
+                        ),
                         Field(
                             "wait_s",
                             Number("seconds"),
@@ -95,7 +107,7 @@ class BistroLoad:
     uplink_bytes_per_s : float
         How fast the host sends towards the destination.
     free_bytes : int
-        What it still takes.
+        Bytes that it still accepts.
     wait_s : float
         How long a push waits there now.
     """
@@ -126,7 +138,7 @@ class Loads:
     event : bytes
         The event's id.
     number : int
-        Rises with each table.
+        Number of the table; it rises with each.
     time_s : int
         When it was made, by the destination's clock, whole seconds since 1970.
     """

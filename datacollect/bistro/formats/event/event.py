@@ -91,7 +91,7 @@ class Event:
     verdicts_url : str or None
         Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
-        Hashes of tickets that count no more.
+        Hashes of tickets that no longer count.
     revoked_since : frozenset of (bytes, int)
         Such a hash, and by when a log has published that.
     version : int

@@ -80,7 +80,12 @@ AUTHORITY = Table(
     "An authority that tells the time by RFC 3161 where no service answers.",
     (
         Field("url", Url(), "Where it is.", required=True),
-        Field("certificate", CERTIFICATES, "Its root, and what leads to it, PEM.", required=True),
+        Field(
+            "certificate",
+            CERTIFICATES,
+            "Root certificate, and those that lead to it, PEM.",
+            required=True,
+        ),
     ),
 )
 
@@ -89,7 +94,7 @@ VERDICTS = Table(
     "The log in which the destination publishes what it has collected.",
     (
         Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),
-        Field("url", Url(), "Where people read it; they cannot ask for verdicts if absent."),
+        Field("url", Url(), "Where people read it; if absent, they cannot ask for verdicts."),
     ),
 )
 
@@ -104,7 +109,7 @@ EVENT = Document(
         Field("format", Text(EVENT_FORMATS[::-1]), "Format and version.", required=True),
         Field("name", Text(), "What people call it.", required=True),
         Field("opens", ClockTime(), "When entries are first accepted; at once if absent."),
-        Field("deadline", ClockTime(), "Until when to hand in, with offset.", required=True),
+        Field("deadline", ClockTime(), "Deadline for handing in, with offset.", required=True),
         Field("timezone", Text(), "Time zone whose clocks are shown, an IANA name.", required=True),
         Field(
             "lag_s",

@@ -65,7 +65,9 @@ TICKET = Document(
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("token", Text(), "What services and bistros are shown.", required=True),
-        Field("seed", SecretHex(KEY_BYTES), "Of its key: shown to nobody.", required=True),
+        Field(
+            "seed", SecretHex(KEY_BYTES), "Secret seed of its key: shown to nobody.", required=True
+        ),
     ),
     remedy="the organiser of the event gives you one",
 )
@@ -128,7 +130,7 @@ class Ticket:
         number = told[_LINKED_BYTES:]
         if len(told) < _LINKED_BYTES or len(number) not in (0, ID_BYTES):
             raise TicketError(
-                f"the link is damaged: behind {LINK_MARK} stand "
+                f"the link is damaged: {LINK_MARK} must be followed by "
                 f"{-(-_LINKED_BYTES * 4 // 3)} letters, got {len(text)}; copy it again, whole"
             )
         seed = told[:KEY_BYTES]

@@ -35,8 +35,13 @@ _MOST_HASHES = (MOST_FILES - 1).bit_length()
 
 _FIELDS = (
     Field("format", Text(PROOF_FORMATS), "Format and version.", required=True),
-    Field("entry", Hex(), "Of the receipt that it goes with.", required=True),
-    Field("key", SecretHex(), "Of the file's code: by it guesses can be tested.", required=True),
+    Field("entry", Hex(), "The entry of the receipt that it belongs to.", required=True),
+    Field(
+        "key",
+        SecretHex(),
+        "Key of the file's code: whoever has it can test guesses.",
+        required=True,
+    ),
     Field("name", Hex(), "Code of the file's name.", required=True),
     Field("ticket", Hex(), "Code of the ticket's number.", required=True),
 )

@@ -88,9 +88,14 @@ ACKNOWLEDGEMENT = Table(
     "What a service said at once: that it holds the entry.",
     (
         Field("log", Text(), "Origin of its log.", required=True),
-        Field("index", Number(stop=SIZE_STOP), "Where the entry stands.", required=True),
-        Field("time_s", Number("seconds", stop=TIME_STOP), "By its own clock.", required=True),
-        Field("signature", Base64(SIGNATURE_BYTES), "By the log's key.", required=True),
+        Field("index", Number(stop=SIZE_STOP), "The entry's index in the log.", required=True),
+        Field(
+            "time_s",
+            Number("seconds", stop=TIME_STOP),
+            "Time by the service's own clock.",
+            required=True,
+        ),
+        Field("signature", Base64(SIGNATURE_BYTES), "Signature by the log's key.", required=True),
     ),
 )
 
@@ -101,10 +106,15 @@ RECEIPT = Document(
         Field("format", Text(RECEIPT_FORMATS[::-1]), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("salt", Hex(), "Random.", required=True),
-        Field("size", Number("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
-        Field("ciphertext_sha256", Hex(), "Of the sealed file.", required=True),
-        Field("content_p", Hex(), "Of what is sealed, keyed by a secret.", required=True),
-        Field("owner", Hex(), "Public key: only its other half can push.", nullable=True),
+        Field("size", Number("bytes", stop=SIZE_STOP), "Hash of the sealed file.", required=True),
+        Field("ciphertext_sha256", Hex(), "Hash of the sealed file.", required=True),
+        Field("content_p", Hex(), "Hash of what is sealed, keyed by a secret.", required=True),
+        Field(
+            "owner",
+            Hex(),
+            "Public key: only the holder of its private half can push.",
+            nullable=True,
+        ),
         Field(
             "mark", Hex(MARK_BYTES), "The end of the entry, where those have marks.", nullable=True
         ),
@@ -130,9 +140,11 @@ AMENDMENTS = Document(
             Rows(
                 Table(
                     "an amendment",
-                    "A note, and where it stands.",
+                    "An amendment, and its proofs.",
                     (
-                        Field("note", Text(), "The organiser's, as a whole.", required=True),
+                        Field(
+                            "note", Text(), "The organiser's amendment, as a whole.", required=True
+                        ),
                         Field("proofs", PROOFS, "Proofs of logs.", required=True),
                     ),
                 )

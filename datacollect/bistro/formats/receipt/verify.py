@@ -122,7 +122,7 @@ class Verdict:
         clock_text : callable
             Writes an instant as people are to read it.
         """
-        what = "what the receipt is of, nobody knows what," if name is None else name
+        what = "what the receipt covers (nobody knows what)" if name is None else name
         if self.among is not None and self.is_the_one:
             what = f"{what} ({self.among.text})"
         if self.is_the_one is False:

@@ -64,11 +64,11 @@ class Front:
             if not self._may_ask(address):
                 return _too_many()
             if len(path) > LONGEST_PATH:
-                return Reply.words(404, "there is no such thing here")
+                return Reply.words(404, "there is nothing at this address")
             return await self._keeper.ask(Asked("get", path=path))
         post = POSTS.get(path)
         if post is None:
-            return Reply.words(404, "there is no such thing here")
+            return Reply.words(404, "there is nothing at this address")
         if request.method != "POST":
             return Reply.words(405, f"{path} takes POST")
         if post.n_counts and not self._may_ask(address, post.n_counts):

@@ -178,8 +178,8 @@ class MirrorFolder:
             since = max(since, held.checkpoint.size)
             if since > size or self._root(held.checkpoint.size, size) != held.checkpoint.root:
                 raise ProblemError(
-                    f"{self._place}: holds {held.checkpoint.size} entries of this log, and the "
-                    "log here begins otherwise: it was restored from an old copy; stop "
+                    f"{self._place}: holds {held.checkpoint.size} entries of this log, but the log "
+                    f"here begins differently: it was restored from an old copy; stop "
                     "this, and run `datacollect event recover` with that mirror"
                 )
         if held is None or since < size or held.checkpoint.size < size:

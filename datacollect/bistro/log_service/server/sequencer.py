@@ -417,5 +417,5 @@ def _trouble_reply(error: StoreError) -> Reply:
 
 def _or_absent(data: bytes | None, content_type: str) -> Reply:
     if data is None:
-        return Reply.words(404, "there is no such thing here")
+        return Reply.words(404, "there is nothing at this address")
     return Reply(200, data, content_type)

@@ -24,8 +24,10 @@ SPOOL = Table(
     "the table spool",
     "Room for sealed pieces that wait here until the destination fetches them.",
     (
-        Field("folder", Text(), "Where they lie; of this agent alone.", required=True),
-        Field("bytes", Whole("bytes", minimum=1), "How much room they may take.", required=True),
+        Field(
+            "folder", Text(), "Folder in which they are kept; of this agent alone.", required=True
+        ),
+        Field("bytes", Whole("bytes", minimum=1), "Bytes that they may take.", required=True),
     ),
 )
 
@@ -68,7 +70,7 @@ TUNNEL = Table(
 
 LIMITS = Table(
     "the table limits",
-    "What an agent accepts at a time, and how patient it is.",
+    "Limits of what an agent accepts at a time, and how long it waits.",
     (
         Field("sessions", Whole(minimum=1), "Connections at a time.", default=1000),
         Field(
@@ -113,8 +115,9 @@ LIMITS = Table(
                 Number(BYTES_PER_S, positive=True, remedy="leave it out for unlimited"),
                 has_periods=False,
             ),
-            "Most that the agent sends, receives and relays in all, tests included, in bytes per "
-            "second: a number, or with timezone rates from hours of the day on, perhaps of days of "
+            "Most that the agent sends, receives and relays altogether, tests included, in bytes "
+            "per second: a number, or with timezone rates from hours of the day on, perhaps of "
+            "days of "
             'the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; what is relayed counts once; unlimited '
             "if absent.",
         ),
@@ -167,8 +170,8 @@ AGENT = Document(
         Field(
             "plain_http_to",
             ListOf(HostName()),
-            "Names of connect_to that are web servers without TLS; to others nothing passes but "
-            "TLS and requests to connect onwards.",
+            "Names of connect_to that are web servers without TLS; to others only TLS and "
+            "requests to connect onwards pass.",
             default=[],
         ),
         Field("spool", Part(SPOOL), "Room for others' pieces, sealed; left out: none is kept."),

@@ -606,7 +606,10 @@ class AgentCore:
         if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
             return []
         self.finished = True
-        left = {"why": f"{len(self.sessions)} sessions do not end; the agent stops without them"}
+        left = {
+            "why": f"{len(self.sessions)} sessions do not end; the agent stops without "
+            f"waiting for them"
+        }
         return [*([actions.WriteLog("failed", left)] if self.sessions else []), actions.Exit()]
 
     def _close(self, session: AgentSession, why: str, *, reset: bool = True) -> list[Action]:

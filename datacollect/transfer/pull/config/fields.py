@@ -94,7 +94,8 @@ LIMITS = Table(
         Field(
             "rate",
             RATE,
-            "Most that comes in all, in bytes per second: a number, or with timezone rates from "
+            "Most that arrives from all hosts together, in bytes per second: a number, or with "
+            "timezone rates from "
             'hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; '
             "unlimited if absent.",
         ),
@@ -141,8 +142,8 @@ COLLECTION = Document(
         Field("key", Text(), "File of the collector's private key.", required=True),
         *map(_hosts_of, KINDS.own),
         Field("sources", ByName(SOURCE), "What to collect, by host; everything if absent."),
-        Field("limits", LIMITS, "What the collection may use."),
-        Field("planning", PLANNING, "How it is planned."),
+        Field("limits", LIMITS, "Limits of what the collection may use."),
+        Field("planning", PLANNING, "Method of planning, and its options."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
         Field(

@@ -79,7 +79,7 @@ class Todo:
     refused : dict of str to set of int
         What cannot be had in this start.
     given_up : dict of str to str
-        Sources from which nothing more can be had, and why.
+        Sources from which nothing more can be fetched, and why.
     tries : dict of str to Counter of int
         How often the answer for a piece was no good, in this start.
     """
@@ -106,7 +106,7 @@ class Todo:
         if any(todo and source not in self.given_up for source, todo in self.pieces.items()):
             return None
         if self.given_up:
-            return "nothing more can be had"
+            return "nothing more can be fetched"
         return "what was late remains" if any(self.put_off.values()) else "all there"
 
     def others_wait(self, source: str, piece: int, awaited: Container[int]) -> bool:

@@ -319,7 +319,7 @@ class Network:
         why = issue.why_out_of_time(contact.clock_ahead_s, time.monotonic())
         if why is None:
             return error
-        return RefusedError(f"{error} ({why}: it gets a new ticket)", error.status)
+        return RefusedError(f"{error} ({why}; asking again with a new ticket)", error.status)
 
     def relay_refused(self, relays: tuple[str, ...], error: RefusedError) -> None:
         """Ask a relay that refuses a ticket its time again: the next one is written by that."""

@@ -47,19 +47,20 @@ SERVER = Table(
         Field(
             "fingerprint",
             Text(),
-            "Of its certificate: sha256: and 64 hexadecimal digits; the usual checks if absent.",
+            "Fingerprint of its certificate: sha256: and 64 hexadecimal digits; the usual checks "
+            "if absent.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
         Field(
             "plain_http",
             Flag(),
-            "Whether it may do without TLS: anyone on the way can read and change the data.",
+            "Whether plain HTTP is allowed: anyone on the way can read and change the data.",
             default=False,
         ),
         Field(
             "redirects_to",
             ListOf(Text()),
-            "Hosts that its answers may lead on to, such as *.cdn.example; none if absent.",
+            "Hosts that it may redirect to, such as *.cdn.example; none if absent.",
             default=(),
         ),
     ),

@@ -387,7 +387,7 @@ def test_a_segment_of_another_length_than_its_index_says_is_named_and_another_co
     bench.round()
     assert bench.said() == {one.entry: "collected: "}
     assert [(lie.who, lie.text) for lie in bench.lies] == [
-        ("north", f"Its segment 0 has {n_bytes - 1} bytes, and by its index {n_bytes}.")
+        ("north", f"Its segment 0 has {n_bytes - 1} bytes, but its index says {n_bytes}.")
     ]
 
 

@@ -300,7 +300,8 @@ def test_mirror_that_holds_more_than_a_restored_log_says_so(tmp_path, mirror, mo
     run_log(tmp_path / "log", [mirror], first)
     keeper = run_log(tmp_path / "old", [mirror], restored)
     assert (
-        "holds 20 entries of this log, and the log here begins otherwise: it was" in keeper.said[0]
+        "holds 20 entries of this log, but the log here begins differently: it was"
+        in keeper.said[0]
     )
     assert "run `datacollect event recover` with that mirror" in keeper.said[0]
     # What it had is not written over.

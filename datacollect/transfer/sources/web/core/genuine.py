@@ -46,7 +46,8 @@ SAMPLE = 8
 LEAST_NAME = 3
 _BY_MANIFEST = "give their bytes and sha256 in a manifest"
 _OVERWRITE = (
-    "if it is the file by now, start with --overwrite, or give its bytes and sha256 in a manifest"
+    "if what is there now is the right file, start with --overwrite, or give its bytes and sha256 "
+    "in a manifest"
 )
 
 
@@ -227,8 +228,8 @@ class Claims:
         if _has_shrunk(claim) and found.n_shrunk > 1 and 2 * found.n_shrunk >= found.n_changed:
             return (
                 f"{found.n_shrunk} of the {counted(found.n_changed, 'file')} that have changed "
-                f"have shrunk to less than half; it has {counted(answer.n_bytes, 'byte')} now, and "
-                f"had {copy.n_bytes}"
+                f"have shrunk to less than half; this one has {counted(answer.n_bytes, 'byte')} "
+                f"now, and had {copy.n_bytes}"
             )
         return None
 
@@ -291,7 +292,7 @@ class Claims:
         return None if landed is None or landed in self._own else (*landed.origin, landed.shown)
 
 
-_FROM_LFS = "the data lie in its LFS store: `git lfs pull` fetches them where the repository is"
+_FROM_LFS = "the data lie in its LFS store: run `git lfs pull` where the repository is"
 
 
 class _Sign(NamedTuple):

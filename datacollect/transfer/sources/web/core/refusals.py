@@ -87,8 +87,8 @@ def encoded(head: Head, encoding: str) -> str:
 def endless_head(most_bytes: int) -> str:
     """Say that the head of an answer is longer than any that is meant."""
     return (
-        f"the head of the server's response is longer than {most_bytes:,} bytes, as of no web "
-        "server; check what stands between (a proxy, an error page)"
+        f"the head of the server's response is longer than {most_bytes:,} bytes, which no web "
+        f"server sends; check what stands between (a proxy, an error page)"
     )
 
 
