@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from itertools import pairwise
 
 import hypothesis.strategies as st
@@ -35,12 +37,13 @@ def moved(row, by_s):
     return (*row[:5], row[5] + by_s, row[6] + by_s)
 
 
+LACKS = "(missing|do not): bytes? "
 # What each does to a row, and what the message must then speak of.
 CHANGES = {
-    "drop": (lambda *_: [], "missing: "),
+    "drop": (lambda *_: [], LACKS),
     "double": (lambda row, _: [row, row], "no byte may travel a hop twice"),
     "one byte later": (lambda row, _: [(*row[:3], row[3] + 1, *row[4:])], ""),
-    "one byte less": (lambda row, _: [(*row[:4], row[4] - 1, *row[5:])], "missing: byte "),
+    "one byte less": (lambda row, _: [(*row[:4], row[4] - 1, *row[5:])], LACKS),
     "early": (lambda row, chunk_s: [moved(row, -1.01 * chunk_s - 0.01 * (row[6] - row[5]))], ""),
     "twice as fast": (lambda row, _: [(*row[:6], (row[5] + row[6]) / 2)], ""),
     "backwards": (lambda row, _: [(*row[:5], row[6], row[5])], "finish_s must be after start_s"),
@@ -57,7 +60,7 @@ def test_chain_with_one_transfer_changed_is_invalid(change, chain, random):
     changed = [*rows[:i], *alter(rows[i], options["chunk_s"]), *rows[i + 1 :]]
     message = verdict(problem, plan(changed, **options))
     assert message is not None
-    assert words in message
+    assert re.search(words, message)
 
 
 @given(chains(least_bytes=10_000), st.floats(1e-6, 1.0))
