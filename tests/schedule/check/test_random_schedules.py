@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from itertools import pairwise
 
 import hypothesis.strategies as st
