@@ -139,7 +139,7 @@ def _require_all_that_lies_anywhere(
         stays = _without(held, gone.get((host_index, owner), []))
         if stays:
             raise ScheduleError(
-                f"the data at {problem.names[host_index]!r} must leave it, and these do not: "
+                f"the data at {problem.names[host_index]!r} must leave it, missing: "
                 f"{_text(stays, problem.names[owner])}"
             )
 

@@ -36,12 +36,12 @@ def with_row(i, row):
         ),
         pytest.param(
             PIPELINE[:2],
-            r"at 'S' must leave it, and these do not: bytes 600 to 949 of 'S' \(350 bytes\)",
+            r"the data at 'S' must leave it, missing: bytes 600 to 949 of 'S' \(350 bytes\)",
             id="a route is missing",
         ),
         pytest.param(
             [*PIPELINE[:2], *(("S", "S D", 0, at, 50, 0.0, 1.0) for at in (650, 750, 850))],
-            r"do not: bytes 600 to 649 and 3 more ranges of 'S' \(200 bytes\)",
+            r"missing: bytes 600 to 649 and 3 more ranges of 'S' \(200 bytes\)",
             id="four parts are missing",
         ),
         pytest.param(
@@ -233,7 +233,7 @@ def test_rounding_of_the_bound_is_tolerated():
         ({"K": {"downlink_bytes_per_s": 0.0}}, "downlink of host 'K': it has no capacity"),
         ({"S": {"release_s": 0.5}}, "it leaves 0.5 s before the release of 'S' at 0.5 s"),
         ({"S": {"backlog_bytes": 949}}, "within the backlog of 949 bytes"),
-        ({"S": {"backlog_bytes": 951}}, r"leave it, and these do not: byte 950 of 'S' \(1 byte\)"),
+        ({"S": {"backlog_bytes": 951}}, r"leave it, missing: byte 950 of 'S' \(1 byte\)"),
     ],
 )
 def test_pipeline_under_narrower_limits(options, message):
