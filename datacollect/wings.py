@@ -24,7 +24,7 @@ LISTED_COMMANDS = {
         "Read all that was signed in an event; report what became of every entry, and who has lied."
     ),
     "timestamp": "Keep a log of an event: take entries, have witnesses sign, publish proofs.",
-    "witness": "Sign by which time logs had reached their sizes, for the logs in its file.",
+    "witness": "Be a witness: sign how large each log in its file is, and when.",
 }
 LISTED_GROUPS = {
     "bistro": "Set up an upload server, and manage it.",

@@ -135,8 +135,8 @@ def require_possible(
     >>> require_possible(Send(0, "S", 0, 10), **rules)
     >>> require_possible(Close(1), **rules)
     Traceback (most recent call last):
-    datacollect.errors.SimulationError: the controller decided Close(connection=1,
-    drop_queue=False): connection 1 was never opened; open it first
+    datacollect.errors.SimulationError: the controller's decision cannot be carried out:
+    Close(connection=1, drop_queue=False): connection 1 was never opened; open it first
     """
     match decision:
         case Send(connection, source, offset_bytes, n_bytes):
@@ -184,4 +184,4 @@ def _require_opened(decision: Send | Close, connection: int, opened: Collection[
 
 def refuse(decision: object, why: str) -> Never:
     """Raise SimulationError: a driver cannot carry a decision out."""
-    raise SimulationError(f"the controller decided {decision}: {why}")
+    raise SimulationError(f"the controller's decision cannot be carried out: {decision}: {why}")

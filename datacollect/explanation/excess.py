@@ -79,7 +79,7 @@ def excess_parts(what_if: WhatIf, lower_bound_s: float) -> Iterator[Excess]:
             now_s = until_s
     remaining_s = plan.makespan_s - now_s
     if remaining_s > SAME * lower_bound_s:
-        text = "amounts are whole bytes" if what_if.is_same else what_if.difference
+        text = "rounding to whole bytes" if what_if.is_same else what_if.difference
         yield Excess("other", remaining_s, text)
 
 

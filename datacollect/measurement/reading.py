@@ -279,7 +279,7 @@ class _Reader:
             )
         for kind, n in of_other_kinds.items():
             self.notes.append(
-                f"{name}: left out, as no measurement of bandwidth: {counted(n, 'test')} of type "
+                f"{name}: left out, as they measure no bandwidth: {counted(n, 'test')} of type "
                 f"{kind}"
             )
 

@@ -183,9 +183,7 @@ def _only_tests(
     raw: pd.DataFrame, lines: Any, kind: TableKind, name: str, notes: list[str]
 ) -> tuple[pd.DataFrame, Any]:
     """Return the rows that are tests of bandwidth; say which others there are."""
-    kinds = [
-        (column, (value,), "no measurement of bandwidth") for column, value in kind.only.items()
-    ]
+    kinds = [(column, (value,), "they measure no bandwidth") for column, value in kind.only.items()]
     summaries = [(column, of, "summaries of other rows") for column, of in kind.tests.items()]
     for column, values, what in (*kinds, *summaries):
         if column not in raw.columns:

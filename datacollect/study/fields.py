@@ -315,5 +315,6 @@ def _check_chosen(seeds: Mapping[str, Any]) -> None:
             raise ProblemError(f"seeds.chosen[{i}]: seed {seed} is listed twice; remove one")
     most = seeds["most"] or seeds["least"]
     if len(chosen) < most:
-        rule = f"must name {most} seeds, as many as seeds.most"
-        raise wrong("seeds.chosen", rule, len(chosen), "name more, or lower seeds.most")
+        key = "seeds.most" if seeds["most"] else "seeds.least"
+        rule = f"must name at least {most} seeds, as many as {key}"
+        raise wrong("seeds.chosen", rule, len(chosen), f"name more, or lower {key}")

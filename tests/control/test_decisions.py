@@ -51,5 +51,7 @@ def test_what_is_possible_is_let_through(decision):
 def test_what_is_not_is_refused_with_the_decision_itself(decision, words):
     with pytest.raises(SimulationError) as caught:
         require_possible(decision, **KNOWN)
-    assert str(caught.value).startswith(f"the controller decided {decision}: ")
+    assert str(caught.value).startswith(
+        f"the controller's decision cannot be carried out: {decision}: "
+    )
     assert words in str(caught.value)

@@ -103,7 +103,7 @@ def test_the_first_participant_is_the_source_where_the_test_names_none(tmp_path:
 
 def test_tests_of_other_types_are_left_out_and_said(tmp_path: Path) -> None:
     other = {"test": {"type": "rtt", "spec": {}}, "result": {"succeeded": True}}
-    with pytest.warns(DatacollectWarning, match="no measurement of bandwidth: 1 test of type rtt"):
+    with pytest.warns(DatacollectWarning, match="they measure no bandwidth: 1 test of type rtt"):
         assert read(tmp_path, [run(), other]) == [SAMPLE]
 
 

@@ -152,7 +152,10 @@ def test_seeds_can_be_chosen_and_are_taken_in_their_order():
             {"chosen": [1, 2, 1], "least": 3},
             r"seeds.chosen\[2\]: seed 1 is listed twice; remove one",
         ),
-        ({"chosen": [1, 2], "least": 3}, "seeds.chosen must name 3 seeds, as many as seeds.most"),
+        (
+            {"chosen": [1, 2], "least": 3},
+            "seeds.chosen must name at least 3 seeds, as many as seeds.least",
+        ),
         ({"chosen": []}, "seeds.chosen must"),
     ],
 )

@@ -48,7 +48,7 @@ def witness(
     ],
     as_json: Json = False,
 ) -> None:
-    """Sign by which time logs had reached their sizes, for the logs in its file.
+    """Be a witness: sign how large each log in its file is, and when.
 
     Says its verifier key when it is ready; its log goes to standard error, a JSON object per line.
     Ends on SIGTERM after what is under way; rereads its certificate on SIGHUP.

@@ -129,7 +129,7 @@ class HostTool:
 def require_receiver(ticket: MeasureTicket) -> None:
     """Raise unless data come to this host by a ticket."""
     if ticket.audience != ticket.receiver:
-        raise RefusedError("this ticket lets only the other host receive", 403)
+        raise RefusedError("by this ticket the other host receives, not this one", 403)
 
 
 def body_of(exchange: Exchange) -> dict[str, Any]:

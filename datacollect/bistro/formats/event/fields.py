@@ -117,7 +117,12 @@ EVENT = Document(
             "How long witnesses may take to see an entry; people are not shown it as spare time.",
             default=10,
         ),
-        Field("collect_until", ClockTime(), "Until when files are collected.", required=True),
+        Field(
+            "collect_until",
+            ClockTime(),
+            "Until when the destination collects files.",
+            required=True,
+        ),
         Field("keep_until", ClockTime(), "Until when logs are kept.", required=True),
         Field("organiser", PublicKey(), "Signs tickets and amendments.", required=True),
         Field(

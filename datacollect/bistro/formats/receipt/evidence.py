@@ -177,7 +177,7 @@ def clocks_set_back(checkpoints: Sequence[SignedCheckpoint], event: Event) -> li
         for witness in event.witness_keys:
             found = [each[witness.key] for each in times if witness.key in each]
             if found and min(found) < latest.get(witness.key, 0):
-                text = "It has signed a larger log earlier than a smaller one."
+                text = "It has signed a larger log with an earlier time than a smaller one."
                 lies[witness.key] = Lie(witness.name, text)
             latest[witness.key] = max([*found, latest.get(witness.key, 0)])
     return list(lies.values())

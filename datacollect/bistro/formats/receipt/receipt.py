@@ -116,7 +116,10 @@ RECEIPT = Document(
             nullable=True,
         ),
         Field(
-            "mark", Hex(MARK_BYTES), "The end of the entry, where those have marks.", nullable=True
+            "mark",
+            Hex(MARK_BYTES),
+            "Mark: the last bytes of the entry; null where entries of the event have none.",
+            nullable=True,
         ),
         Field("acknowledgements", Rows(ACKNOWLEDGEMENT), "Words of services.", default=()),
         Field("proofs", PROOFS, "Proofs of logs, with witnesses' times.", default=()),

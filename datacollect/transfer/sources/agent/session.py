@@ -204,7 +204,9 @@ class SourceSession:
             `has_room` says no: both sides could wait for each other.
         """
         if not self.has_room(read):
-            raise ProblemError("receive an answer before more is asked for")
+            raise ProblemError(
+                "too many requests wait for an answer: receive one before asking for more"
+            )
         body = self._body_of(read)
         self._prepared = None
         n_bytes = self._send("POST", "/v1/read", ticket, body)
