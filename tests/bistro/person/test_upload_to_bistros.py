@@ -321,7 +321,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     [
         (REFUSED, OTHER_CONTENT, 2, "refused, because it is not what was committed to"),
         (REFUSED, OTHER_TICKET, 2, f"refused, because it {OTHER_TICKET}"),
-        (REFUSED, LATE, 1, "refused, for it is late"),
+        (REFUSED, LATE, 1, "refused, because it is late"),
     ],
 )
 def test_other_verdicts_are_said_with_what_can_be_done(
@@ -367,7 +367,7 @@ def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, 
         code, said, proved, troubles = judged(second, REFUSED, NEVER_CAME)
         assert (code, said) == (1, verdict)
         assert "it does not count: " in proved
-        assert f"{second.hex()} counts instead, and was refused, for it never came" in proved
+        assert f"{second.hex()} counts instead, and was refused, because it never came" in proved
         assert troubles[-1] == "neither of them counts: show the organiser your receipts"
         # No honest log takes that back: here it only says what is asked for.
         assert judged(second, SUPERSEDED, third.hex())[0] == 1

@@ -298,7 +298,7 @@ class Collection:
         }
         signed = reported | {entry for entry, words in self.handed.items() if words}
         assert found.counts["acknowledged"] == len(self.lost & signed)
-        told = [each for each in found.disputes if "without a verdict" in each.text]
+        told = [each for each in found.disputes if "there is no verdict" in each.text]
         n_told = sum(each.n_entries for each in told)
         assert n_told == (len(self.lost & signed) if self.is_over else 0)
 
