@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.destination.marking import MarkKeys
     from datacollect.bistro.destination.run.log_table import LogTable
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.marks import MarkKey
 
 
 class Logs(Protocol):
@@ -86,6 +87,7 @@ class Quotas:
     _table: LogTable | None = None
     _marked: MarkedEntries | None = None
     _found: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
+    _keys: dict[str | None, MarkKey | None] = field(default_factory=dict)
 
     def counted(self, tickets: Iterable[str], now_s: int) -> Counted | None:
         """Return what is known of tickets; None: too little, some log was not read.
@@ -117,12 +119,11 @@ class Quotas:
         self, proved: Collection[tuple[int, bytes]], logged: dict[str, list[tuple[int, bytes]]]
     ) -> None:
         """Add what was proved before to the entries of tickets, as far as it bears their marks."""
-        assert self.marks is not None
         times_s = {entry: time_s for time_s, entry in proved}
         items = [*times_s.items()]
         marked = MarkedEntries(np.array([*times_s], dtype="S32"))
         for ticket, known in logged.items():
-            key = self.marks.of(self.ticket_keys.get(ticket))
+            key = self._key_of(ticket)
             own = [] if key is None else [items[i] for i in marked.of(key).tolist()]
             found = {entry: time_s for time_s, entry in known}
             found |= {entry: min(time_s, found.get(entry, time_s)) for entry, time_s in own}
@@ -132,13 +133,20 @@ class Quotas:
     def _entries_of(self, ticket: str) -> list[tuple[int, bytes]]:
         found = self._found.get(ticket)
         if found is None:
-            assert self.marks is not None
             assert self._marked is not None
             assert self._table is not None
-            key = self.marks.of(self.ticket_keys.get(ticket))
+            key = self._key_of(ticket)
             found = [] if key is None else self._table.rows(self._marked.of(key))
             self._found[ticket] = found
         return self._not_revoked(ticket, found)
+
+    def _key_of(self, ticket: str) -> MarkKey | None:
+        """Return what marks a ticket's entries, made once: a log may be silent for many rounds."""
+        assert self.marks is not None
+        public = self.ticket_keys.get(ticket)
+        if public not in self._keys:
+            self._keys[public] = self.marks.of(public)
+        return self._keys[public]
 
     def _not_revoked(self, ticket: str, found: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         revoked_s = self.revoked_s.get(ticket)
