@@ -47,7 +47,10 @@ def connect_request(name: str, token: str, port: int = AS_CONFIGURED) -> bytes:
     """
     target = host_port_text(name, port)
     if not re.fullmatch(r"[!-~]{1,260}", target):
-        raise ProblemError(f"a name in a request to connect must be plain ASCII, got {shown(name)}")
+        raise ProblemError(
+            "a name in a request to connect must be of visible ASCII characters, with its port at "
+            f"most 260, got {shown(name)}"
+        )
     return request_head("CONNECT", target, target, [("Proxy-Authorization", f"Bearer {token}")])
 
 

@@ -408,7 +408,7 @@ EXAMPLES = [
         audited("--log"),
     ),
     Example(
-        "exists already, and is another page's; --force overwrites it",
+        "exists already, and differs from what would be written; --force overwrites it",
         page("event page e.toml -o out", "event page f.toml -o out"),
         page("event page e.toml -o out", "event page f.toml -o out --force"),
     ),

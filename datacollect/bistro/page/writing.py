@@ -71,8 +71,8 @@ def write_page(
     there = [name for name, data in made.items() if not force and _differs(folder / name, data)]
     if there:
         raise ProblemError(
-            f"{document_name(folder / there[0])}: exists already, and is another page's; --force "
-            "overwrites it, or name another folder"
+            f"{document_name(folder / there[0])}: exists already, and differs from what would be "
+            "written; --force overwrites it, or name another folder"
         )
     # The page last: it names the others by their hashes.
     for name in sorted(made, key=lambda name: name == PAGE):

@@ -324,6 +324,10 @@ def test_sizes_are_listed_by_stretches():
     for wrong in (b"4096", b"4097\n4096\n", b"4096\n4096\n", b"1\n", b"x\n", b"\n"):
         with pytest.raises(ProblemError):
             read_sizes(wrong, 1)
+    # The line at fault is named, not the first.
+    for wrong, line in ((b"4096\n4098\n4097\n", "4097"), (b"4096\n4097", "4097")):
+        with pytest.raises(ProblemError, match=f"got '{line}'$"):
+            read_sizes(wrong, 1)
 
 
 def test_leaves_of_any_length_are_told_apart():

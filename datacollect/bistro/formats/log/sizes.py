@@ -42,9 +42,14 @@ def read_sizes(data: bytes, stretch: int, place: str = "the list of sizes") -> S
     lines = data.decode(errors="replace").split("\n")
     sizes = [whole(line, place, SIZE_STOP) for line in lines[:-1]]
     in_stretch = range(stretch * STRETCH, (stretch + 1) * STRETCH)
-    if lines[-1] or any(size not in in_stretch for size in sizes) or sizes != sorted({*sizes}):
+    wrong = [
+        line
+        for line, size, before in zip(lines, sizes, (-1, *sizes), strict=False)
+        if size not in in_stretch or size <= before
+    ]
+    if lines[-1] or wrong:
         raise ProblemError(
             f"{place} must have sizes from {in_stretch.start} to {in_stretch[-1]} in rising order, "
-            f"a line each, got {shown(lines[0])}"
+            f"a line each, got {shown((*wrong, lines[-1])[0])}"
         )
     return sizes
