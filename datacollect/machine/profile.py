@@ -89,7 +89,7 @@ COST = Table(
             "What the machine does: it sends, receives, or both.",
             required=True,
         ),
-        Field("over", Text(), "What the bytes went over.", required=True),
+        Field("over", Text(), "loopback, veth, memory, or a file system's name.", required=True),
         *_interval("s_per_gib", "seconds of processors for each 2**30 bytes", _SECONDS),
         Field(
             "us_per_unit",
@@ -125,9 +125,9 @@ PULL_USE = Table(
     "How much of the processors' time a pull used, its agent on the same machine.",
     (
         Field("connections", Whole("", minimum=1, remedy=AGAIN), "Between both.", required=True),
-        Field("share", _SHARE, "The median of all repeats.", required=True),
-        Field("low_share", _SHARE, "The least.", required=True),
-        Field("high_share", _SHARE, "The most.", required=True),
+        Field("share", _SHARE, "Part of all processors that was used: the median.", required=True),
+        Field("low_share", _SHARE, "The least of all repeats.", required=True),
+        Field("high_share", _SHARE, "The most of all repeats.", required=True),
         *_interval(
             "s_per_gib",
             "seconds of processors for each 2**30 bytes, without those to write them",
@@ -182,7 +182,7 @@ PROFILE = Document(
         ),
         Field("nics", Rows(NIC), "Network cards.", default=()),
         Field("costs", Rows(COST), "What work takes of processors.", default=()),
-        Field("rates", Rows(RATE), "What parts were seen to carry.", default=()),
+        Field("rates", Rows(RATE), "What parts of the machine carried in tests.", default=()),
         Field("pulls", Rows(PULL_USE), "How busy pulls keep the processors.", default=()),
         Field(
             "refused",

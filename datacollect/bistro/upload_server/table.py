@@ -26,7 +26,7 @@ ACCEPT = Table(
         Field(
             "folder",
             Text(),
-            "Where uploads are kept; the agent serves their closed segments: `served` in it.",
+            "Where uploads are kept. The agent serves its subfolder `served` by itself.",
             required=True,
         ),
         Field(
