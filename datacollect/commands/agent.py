@@ -49,7 +49,7 @@ def check(
     agent_file: Annotated[str, typer.Argument(metavar="AGENT", help="File of the agent, TOML.")],
     as_json: Json = False,
 ) -> None:
-    """Ask the running agent of a file who it is; exit 3 if nobody answers, or another.
+    """Check that the agent of this file is running; exit 3 if none answers, or another one.
 
     On the agent's host: for monitoring, and for containers.
     """

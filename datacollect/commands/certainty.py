@@ -20,8 +20,8 @@ def require_drawn(samples: str | None, scenarios: int | None, seed: int | None) 
     """Require that something is drawn where a seed is given."""
     if seed is not None and samples is None and scenarios is None:
         raise ProblemError(
-            "--seed is for scenarios, and none are drawn; add --samples DIR or --scenarios N, "
-            "or leave it out"
+            "--seed is for scenarios, and none are drawn; add --samples DIR or --scenarios N, or "
+            "leave --seed out"
         )
 
 

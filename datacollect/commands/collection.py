@@ -27,7 +27,10 @@ def new(
         str, typer.Option("--destination", metavar="NAME", help="This host's name in the plan.")
     ] = "D",
     key: Annotated[
-        str, typer.Option("--key", metavar="KEY", help="File of the key, beside the other.")
+        str,
+        typer.Option(
+            "--key", metavar="KEY", help="File of the key, in the folder of the collection file."
+        ),
     ] = "collector.key",
     as_json: Json = False,
 ) -> None:

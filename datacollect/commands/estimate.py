@@ -64,22 +64,24 @@ def estimate(
             "--half-life",
             metavar="TIME",
             callback=_plain,
-            help="recent: age at which a sample weighs half.",
+            help="For the estimator recent: age at which a sample weighs half.",
         ),
     ] = "1 d",
     a: Annotated[
         float | None,
         typer.Option("--a", help="Weight of the past; chooses the estimator ewma.  [default: 0.9]"),
     ] = None,
-    quantile: Annotated[float, typer.Option("--quantile", help="quantile: which one.")] = 0.25,
+    quantile: Annotated[
+        float, typer.Option("--quantile", help="For the estimator quantile: which quantile.")
+    ] = 0.25,
     streams: Annotated[
         int | None,
         typer.Option(
             "--streams",
             min=1,
             metavar="N",
-            help="Count only tests with N connections; by default one kind of unlike tests of a "
-            "link.",
+            help="Count only tests with N connections. Default: if a link's tests differ in this, "
+            "the kind that is chosen for it.",
         ),
     ] = None,
     name: Names = None,
@@ -124,7 +126,7 @@ def estimate(
         typer.Option(
             "--destination",
             metavar="NAME",
-            help="Write a problem file, .toml or .json, instead of a CSV: where all data go.",
+            help="Host where all data go: writes a problem file, .toml or .json, instead of a CSV.",
         ),
     ] = None,
     backlog: Backlogs = None,
@@ -174,7 +176,10 @@ def estimate(
             f"{which} and --timezone go together: hours are shown by the clocks of a time zone"
         )
     if timezone is not None and (daily or start) is None:
-        raise ProblemError("--timezone belongs to --daily and --start; leave it out, or give one")
+        raise ProblemError(
+            "--timezone belongs to --daily and --start; leave --timezone out, or give one of "
+            "these two"
+        )
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
     with working("reading samples"):
         measured = read_measurements(
@@ -243,8 +248,8 @@ def _require_fit(
         )
     if times:
         raise ProblemError(
-            "--times is for CSV files, problem files hold no times of measurements; leave it out, "
-            "or write a CSV without --destination"
+            "--times is for CSV files, but problem files hold no times of measurements; leave "
+            "--times out, or write a CSV without --destination"
         )
 
 
@@ -376,7 +381,7 @@ def _bandwidth_csv(estimates: pd.DataFrame, *, times: bool) -> str:
             if not SINCE_1970_S <= newest_s <= LAST_SINCE_1970_S:
                 raise ProblemError(
                     "--times needs samples whose times are seconds since 1970, got "
-                    f"{newest_s:g}; leave it out"
+                    f"{newest_s:g}; leave --times out"
                 )
         columns.append("newest_s")
     text = io.StringIO()

@@ -42,7 +42,10 @@ def feed_group(words: Sequence[str] = ()) -> typer.Typer:
 
 def plan(
     rate: Annotated[
-        str, typer.Option("--rate", metavar="RATE", help='What the source makes: "16 Mbit/s".')
+        str,
+        typer.Option(
+            "--rate", metavar="RATE", help='Rate at which the source makes data: "16 Mbit/s".'
+        ),
     ],
     rtt: Annotated[
         str | None, typer.Option("--rtt", metavar="TIME", help='Round trip of the path: "50 ms".')
@@ -52,7 +55,7 @@ def plan(
         typer.Option(
             "--bandwidth",
             metavar="RATE",
-            help='What its wire carries, headers included: "1 Gbit/s".',
+            help='Rate of the path\'s wire, headers included: "1 Gbit/s".',
         ),
     ] = None,
     loss: Annotated[
@@ -62,21 +65,26 @@ def plan(
     samples: Annotated[
         str | None,
         typer.Option(
-            "--samples", metavar="DIR", help="Instead: folder of measurements; with --from, --to."
+            "--samples",
+            metavar="DIR",
+            help="Folder of measurements, instead of --rtt and --bandwidth; with --from and --to.",
         ),
     ] = None,
     begin: Annotated[
-        str | None, typer.Option("--from", metavar="HOST", help="With --samples: who sends.")
+        str | None,
+        typer.Option("--from", metavar="HOST", help="With --samples: the host that sends."),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="HOST", help="With --samples: who receives.")
+        str | None,
+        typer.Option("--to", metavar="HOST", help="With --samples: the host that receives."),
     ] = None,
     via: Annotated[
         list[str] | None,
         typer.Option(
             "--via",
             metavar="RELAY",
-            help="Relay, in order, repeated; K=17ms: the round trip to it. Default: equal hops.",
+            help="A relay; repeat it for more, in order. K=17ms: the round trip to K. Default: "
+            "equal hops.",
         ),
     ] = None,
     as_json: Json = False,
@@ -141,7 +149,8 @@ def _given_hops(
         name, _, time = relay.partition("=")
         if not name or name in names:
             raise ProblemError(
-                f"--via {relay}: must begin with a name of its own; write --via K1 --via K2=17ms"
+                f"--via {relay}: must begin with a relay's name, each relay once; write --via K1 "
+                "--via K2=17ms"
             )
         names.append(name)
         times.append(DURATION.read(number_in(time), f"--via {name}=") if time else None)
@@ -150,7 +159,7 @@ def _given_hops(
     if equal_s <= 0:
         raise ProblemError(
             f"--via: round trips to relays must sum to less than --rtt, got {sum(known):g} s of "
-            f"{rtt_s:g} s; the last hop has the rest"
+            f"{rtt_s:g} s; the last hop takes the rest of --rtt"
         )
     each_s = [equal_s if time is None else time for time in [*times, None]]
     # Packets are lost on any hop: the whole path's losses are shared out among them.
@@ -183,7 +192,10 @@ def _measured_hops(
 
     for option, given in zip(("--rtt", "--bandwidth", "--loss"), instead, strict=True):
         if given is not None:
-            raise ProblemError(f"{option} {given}: --samples says what was measured; leave one out")
+            raise ProblemError(
+                f"{option} {given}: cannot be combined with --samples, which says what was "
+                "measured; leave one of them out"
+            )
     if begin is None or end is None:
         raise ProblemError("--samples needs --from HOST and --to HOST: between whom the feed goes")
     folder = Path(samples)

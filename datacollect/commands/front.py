@@ -32,7 +32,12 @@ def front(
     solver: SolverName = "auto",
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Draw (.png, .svg, .pdf) or .csv."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write a picture (.png, .svg, .pdf) or a table (.csv).",
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,

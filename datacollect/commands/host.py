@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 host = typer.Typer(
     cls=Group,
-    help="Show what a machine can receive and send, and what binds it.",
+    help="Show what a machine can receive and send, and what limits it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -40,11 +40,15 @@ def predict(
     ] = False,
     tls: Annotated[bool, typer.Option("--tls", help="Use TLS, as agents and pulls do.")] = False,
     relay: Annotated[
-        bool, typer.Option("--relay", help="Also say what it passes on, as a relay.")
+        bool, typer.Option("--relay", help="Also show what the machine passes on as a relay.")
     ] = False,
     connections: Annotated[
         int | None,
-        typer.Option("--connections", metavar="N", help="Connections at a time. Default: enough."),
+        typer.Option(
+            "--connections",
+            metavar="N",
+            help="Connections at a time. Default: as many as are needed.",
+        ),
     ] = None,
     packet_bytes: Annotated[
         str | None,

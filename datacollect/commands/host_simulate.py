@@ -22,11 +22,15 @@ def simulate(
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="CSV of each second: buffers, load."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write a CSV: buffers and load in each second."
+        ),
     ] = None,
     losses: Annotated[
         str | None,
-        typer.Option("--losses", metavar="FILE", help="CSV of what is lost: cause, packets, when."),
+        typer.Option(
+            "--losses", metavar="FILE", help="Write a CSV of lost packets: cause, number, when."
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,

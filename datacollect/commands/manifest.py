@@ -37,7 +37,9 @@ def manifest(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of one host's files.")],
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="HOST", help="Whose files they are. Default: DIR's name."),
+        typer.Option(
+            "--host", metavar="HOST", help="Host that has these files. Default: DIR's name."
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -45,7 +47,7 @@ def manifest(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write it to a file; the same command continues it.",
+            help="Write the manifest to this file; the same command continues it.",
         ),
     ] = None,
     force: Force = False,

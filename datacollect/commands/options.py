@@ -106,19 +106,25 @@ ScheduleOutput = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead."),
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write to this file instead of standard output."
+    ),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Option("--name", metavar="ADDRESS=HOST", help="iperf3: a host's name; repeatable."),
+    typer.Option(
+        "--name",
+        metavar="ADDRESS=HOST",
+        help="For results of iperf3: an address and its host's name; repeatable.",
+    ),
 ]
 Samples = Annotated[
     str | None,
     typer.Option(
         "--samples",
         metavar="DIR",
-        help="How certain the plan is: how long it takes where links carry what cycles of tests "
-        "found.",
+        help="Folder of tests in cycles: show how long the plan takes if links carry what these "
+        "tests found.",
     ),
 ]
 Scenarios = Annotated[
@@ -132,7 +138,8 @@ Scenarios = Annotated[
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Seed of these scenarios.  [default: 0]")
+    int | None,
+    typer.Option("--seed", min=0, help="Seed of the scenarios of --scenarios.  [default: 0]"),
 ]
 # Of agents that are set up.
 Collectors = Annotated[
@@ -142,7 +149,7 @@ Collectors = Annotated[
 Listen = Annotated[
     str | None,
     typer.Option(
-        "--listen", metavar="HOST:PORT", help="Where it listens, by default 0.0.0.0:7443."
+        "--listen", metavar="HOST:PORT", help="Where the agent listens. Default: 0.0.0.0:7443."
     ),
 ]
 Address = Annotated[
@@ -150,12 +157,12 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="HOST",
-        help="How others reach it, by default this host's name.",
+        help="Address at which others reach the agent. Default: this host's name.",
     ),
 ]
 AgentFile = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Its file, by default NAME.toml."),
+    typer.Option("-o", "--output", metavar="FILE", help="The agent's file. Default: NAME.toml."),
 ]
 
 

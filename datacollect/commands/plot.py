@@ -27,7 +27,7 @@ def plot(
         str | None,
         typer.Argument(
             metavar="SCHEDULE",
-            help="Schedule file, JSON or Parquet; --map can do without.",
+            help="Schedule file, JSON or Parquet; --map needs none.",
             show_default=False,
         ),
     ] = None,

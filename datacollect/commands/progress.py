@@ -56,15 +56,15 @@ def progress(
             "--at",
             metavar=TIME,
             callback=_not_negative,
-            help="How long after the plan's start. Default: since the scripts' start.",
+            help="Time since the plan's start. Default: the time since the scripts' start.",
         ),
     ] = None,
     is_rechecked: Annotated[
         bool,
         typer.Option(
             "--recheck",
-            help="First read all of it again, and drop what was altered, so that it is "
-            "fetched again. Exit code 1 if anything was.",
+            help="First read all files again, and drop those that were altered, so that they are "
+            "fetched again. Exit code 1 if any were.",
         ),
     ] = False,
     output: Annotated[
@@ -112,7 +112,7 @@ def progress(
         _show(tree, {source: files.total_bytes for source, files in manifest.items()})
         _show_unproved(sum(each.unproved_bytes for each in arrived))
         if output is None:
-            note("nothing is saved; -o FILE writes it for replan")
+            note("nothing is saved; -o FILE writes the progress for `replan`")
     if given_up:
         raise typer.Exit(1)
 

@@ -64,7 +64,9 @@ def pull(
     plan_only: Annotated[
         bool,
         typer.Option(
-            "--plan-only", "--dry-run", help="List and plan, move nothing; say what would come."
+            "--plan-only",
+            "--dry-run",
+            help="List and plan, move nothing; show what would be fetched.",
         ),
     ] = False,
     include: Annotated[
@@ -83,24 +85,31 @@ def pull(
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read all that is there again; fetch what was altered."),
+        typer.Option(
+            "--verify", help="Read all collected files again; fetch those that were altered."
+        ),
     ] = False,
     with_source: Annotated[
         bool,
         typer.Option(
             "--with-source",
-            help="With --verify: compare it with the sources' hashes, too; fetch what differs.",
+            help="With --verify: compare the files with the sources' hashes, too; fetch those that "
+            "differ.",
         ),
     ] = False,
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", help="Replace what is in the way, or was altered; else it is kept."
+            "--overwrite",
+            help="Replace files that are in the way or were altered. Default: they are kept.",
         ),
     ] = False,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Count verified files that their server no longer confirms."),
+        typer.Option(
+            "--keep",
+            help="Count verified files as collected, even if their server no longer confirms them.",
+        ),
     ] = False,
     no_modes: Annotated[
         bool, typer.Option("--no-modes", help="Do not keep permission bits.")

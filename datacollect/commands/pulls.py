@@ -46,11 +46,16 @@ def pulls(
     problem_file: ProblemFile,
     schedule_file: ScheduleFile,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Only the requests of this host.")
+        str | None,
+        typer.Option("--host", metavar="HOST", help="Show the requests of this host only."),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--as", help="Write what carries the plan out.", **named_in(EXPORTS)),
+        typer.Option(
+            "--as",
+            help="Write files that let these programs carry the plan out.",
+            **named_in(EXPORTS),
+        ),
     ] = None,
     manifest_file: Annotated[
         str | None,
@@ -65,8 +70,8 @@ def pulls(
         typer.Option(
             "--url",
             metavar="[HOST=]TEMPLATE",
-            help="Where a host, or each, serves files, with {host}, {source} and {path} in it; "
-            "repeatable.",
+            help="URL at which a host, or each host, serves files, with {host}, {source} and "
+            "{path} in it; repeatable.",
         ),
     ] = None,
     relay_url: Annotated[
@@ -74,8 +79,7 @@ def pulls(
         typer.Option(
             "--relay-url",
             metavar="[HOST=]TEMPLATE",
-            help="Where a relay serves the folder in which its script works, if elsewhere; "
-            "repeatable.",
+            help="URL at which a relay serves its script's folder, if not as in --url; repeatable.",
         ),
     ] = None,
     piece_bytes: Annotated[
@@ -85,7 +89,7 @@ def pulls(
             metavar="N",
             callback=_bytes,
             help="Most bytes of a piece that passes relays, also '1 GB'. Default: a fiftieth of "
-            "its route's, or less where that keeps the plan's deadline.",
+            "the route's bytes, or less if the plan's deadline needs it.",
         ),
     ] = None,
     output: Annotated[
@@ -94,7 +98,7 @@ def pulls(
             "-o",
             "--output",
             metavar="PATH",
-            help="With --as: the folder to write to; with --as csv the file.",
+            help="With --as: the folder to write to; with --as csv, the file.",
         ),
     ] = None,
     force: Force = False,
@@ -245,7 +249,9 @@ def _texts_of(found: Export, host: str | None, kind: str) -> dict[str, str]:
     if host is None:
         return found.texts
     if not found.hosts:
-        raise ProblemError(f"--host is for scripts; --as {kind} is one for all hosts")
+        raise ProblemError(
+            f"--host is for scripts; --as {kind} writes one file for all hosts; leave --host out"
+        )
     texts = {name: text for name, text in found.texts.items() if found.hosts[name] == host}
     if not texts:
         raise ProblemError(f"--host: {host!r} neither fetches nor forwards anything")

@@ -72,7 +72,8 @@ def replan(
             "--stability",
             metavar="PART",
             callback=_not_negative,
-            help="The rest may end later by this part of its duration to keep to the old links.",
+            help="To keep to the old links, the rest may end later by at most this part of its "
+            "duration.",
         ),
     ] = 0.01,
     solver: SolverName = "auto",
@@ -187,6 +188,9 @@ def _write_problem(problem: Problem, problem_file: str, path: str) -> None:
         tree["manifest"] = os.path.relpath(manifest, Path(path).parent)
         tree["file_tolerance"] = problem.file_tolerance
     elif problem.manifest is not None:
-        note(f"note: {path} names no manifest: standard input does not say where it lies")
+        note(
+            f"note: {path} names no manifest: the problem came from standard input, which has no "
+            "folder"
+        )
     text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=1)
     write_atomically(path, f"{text}\n".encode())

@@ -47,7 +47,8 @@ def report(
         typer.Option(
             "--over",
             metavar="AXIS=LABEL",
-            help="Compare makespans with this label's, of a paired axis; default: direct.",
+            help="Label of a paired axis whose makespans the others are compared with. Default: "
+            "direct.",
         ),
     ] = None,
     verdicts: Annotated[
@@ -55,7 +56,8 @@ def report(
         typer.Option(
             "--verdicts",
             metavar="HOOK",
-            help="Judge claims by a folder, file or module, and :NAME of its function: judge.",
+            help="Folder, file or module whose function judge decides about claims; add :NAME for "
+            "a function of that name.",
         ),
     ] = None,
     force: Force = False,
@@ -223,7 +225,7 @@ def _show_claims(verdicts: Verdicts) -> None:
     counts = Counter(verdicts.claims["verdict"])
     emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
     if (~judged["is_settled"].astype(bool)).any():
-        emit_text("open: more seeds may still decide otherwise")
+        emit_text("undecided: with more seeds the answer may change")
 
 
 def _claim_cell(claim: Mapping[Hashable, Any], column: str) -> str:

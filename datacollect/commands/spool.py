@@ -12,7 +12,7 @@ from datacollect.commands.spool_work import drop_spool, list_spool
 
 spool = typer.Typer(
     cls=Group,
-    help="Manage the room of an agent for pieces that wait.",
+    help="Manage an agent's spool: its room for pieces that wait.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,7 +22,9 @@ AgentWithSpool = Annotated[
 ]
 OneCollection = Annotated[
     str | None,
-    typer.Option("--collection", metavar="C", help="Only this collection, as the list calls it."),
+    typer.Option(
+        "--collection", metavar="C", help="Only this collection, named as `spool list` shows it."
+    ),
 ]
 
 

@@ -39,7 +39,7 @@ def list_spool(agent_file: str, collection: str | None, *, as_json: bool) -> Non
         emit_json({"folder": str(spool.folder), "collections": [_facts(each) for each in found]})
         return
     if not found:
-        emit(f"{agent_file}: nothing is kept")
+        emit(f"{agent_file}: the agent's spool is empty")
     for each in found:
         emit(fill(_line(each), COLUMNS, subsequent_indent="  ", break_on_hyphens=False))
 

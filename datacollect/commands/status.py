@@ -46,12 +46,14 @@ def status(
     force: Force = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read all that is there again; name what was altered."),
+        typer.Option(
+            "--verify", help="Read all collected files again; name those that were altered."
+        ),
     ] = False,
     as_asked: Annotated[
         bool,
         typer.Option(
-            "--as-asked", help="Judge by what the last start asked for, not by the whole."
+            "--as-asked", help="Judge only what the last start asked for, not the whole collection."
         ),
     ] = False,
     promises: Annotated[
@@ -117,11 +119,11 @@ def _show_promises(kept: KeptPulls) -> None:
         )
     else:
         emit_text(
-            "No start that promised an interval has ended: bandwidths in the collection "
-            "need bandwidth_low_bytes_per_s and bandwidth_high_bytes_per_s."
+            "No start that promised an interval has ended yet. For such promises, bandwidths in "
+            "the collection file need bandwidth_low_bytes_per_s and bandwidth_high_bytes_per_s."
         )
     if kept.n_damaged:
-        emit_text(f"Left out as incomplete: {counted(kept.n_damaged, 'line')}.")
+        emit_text(f"Skipped: {counted(kept.n_damaged, 'incomplete line')} of the record of starts.")
     rows = [
         [
             _ended(pull.ended_s),
@@ -137,7 +139,7 @@ def _show_promises(kept: KeptPulls) -> None:
     if rows:
         emit_table(("ended, UTC", "method", "p10", "promised", "p90", "took"), rows, "<<>>>>")
     for text in kept.pulls[-1].why if kept.pulls else ():
-        emit_text(f"the last was later than promised: {text}", 2)
+        emit_text(f"the last start ended later than promised: {text}", 2)
 
 
 def _ended(time_s: float) -> str:

@@ -23,7 +23,10 @@ def tunnel(
         str, typer.Argument(metavar="COLLECTION", help="Collection file, TOML or JSON.")
     ],
     to: Annotated[
-        str, typer.Argument(metavar="AGENT:SERVICE", help="Where it leads to, as S1:ssh.")
+        str,
+        typer.Argument(
+            metavar="AGENT:SERVICE", help="Host and service that the tunnel leads to, as S1:ssh."
+        ),
     ],
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Over standard input and output: for ProxyCommand.")
@@ -55,10 +58,14 @@ def tunnel(
         raise ProblemError(f"--listen must be a port from 0 to {PORT_STOP - 1}, got {listen}")
     if collection_file == "-":
         raise ProblemError(
-            "the collection cannot be standard input here: a tunnel may need it; name a file"
+            "the collection cannot come from standard input here: the tunnel may need standard "
+            "input; name a file"
         )
     if as_json and stdio:
-        raise ProblemError("--json is for --listen: with --stdio the tunnel's bytes are written")
+        raise ProblemError(
+            "--json is for --listen: with --stdio, standard output carries the tunnel's bytes; "
+            "leave --json out"
+        )
     # Slow to import.
     from datacollect.transfer.tunnel.tunnel import opener_of
 

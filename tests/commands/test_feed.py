@@ -67,7 +67,7 @@ def test_measured_paths_are_taken_from_samples(tmp_path, capsys):
         ((*PATH, "--loss", "1"), "--loss must be a part"),
         ((*PATH, "--from", "S"), "needs --samples"),
         ((*PATH, "--via", "K=60ms"), "must sum to less than --rtt"),
-        ((*PATH, "--via", "K", "--via", "K"), "must begin with a name of its own"),
+        ((*PATH, "--via", "K", "--via", "K"), "must begin with a relay's name, each relay once"),
         (("--samples", "nowhere"), "needs --from HOST and --to HOST"),
         (("--samples", "nowhere", "--from", "S", "--to", "D"), "no such folder"),
         (("--samples", "x", "--rtt", "1 s"), "leave one out"),

@@ -79,7 +79,7 @@ def test_promises_say_how_often_starts_ended_within_their_interval(tmp_path, cap
     assert "Of 3 starts with an interval 2 ended within it (67%; promised: 80%)." in out
     assert "ended, UTC" in out
     assert "2023-11-14 22:13 direct 8 s 10 s 12 s 20 s" in out
-    assert "the last was later than promised: slow" in out
+    assert "the last start ended later than promised: slow" in out
     assert run(["status", str(tmp_path), "--promises", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["promises"]
     assert (told["n_judged"], told["n_held"], len(told["starts"])) == (3, 2, 5)
@@ -91,4 +91,4 @@ def test_without_any_interval_promises_say_what_is_missing(tmp_path, capsys):
     assert run(["status", str(tmp_path), "--promises"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No start that promised an interval has ended" in out
-    assert "Left out as incomplete: 1 line." in out
+    assert "Skipped: 1 incomplete line of the record of starts." in out

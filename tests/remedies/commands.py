@@ -113,7 +113,7 @@ EXAMPLES = [
         in_folder(f"{FEED} {OVER} --loss 0.001%"),
     ),
     Example(
-        "--via {}: must begin with a name of its own; write --via K1 --via K2=17ms",
+        "--via {}: must begin with a relay's name, each relay once; write --via K1 --via K2=17ms",
         in_folder(f"{FEED} {OVER} --via =17ms"),
         in_folder(f"{FEED} {OVER} --via K1 --via K2=17ms"),
     ),
@@ -128,7 +128,7 @@ EXAMPLES = [
         in_folder(f"{FEED} {OVER}"),
     ),
     Example(
-        "{} {}: --samples says what was measured; leave one out",
+        "{} {}: cannot be combined with --samples, which says what was measured; leave one of them out",
         fed([RATE_MEASURED, TIME_MEASURED], f"{BETWEEN} --rtt 1s"),
         fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
     ),
@@ -173,12 +173,12 @@ EXAMPLES = [
         in_folder("plan p.toml --deadline 2097-01-01T00:00", p_toml=P),
     ),
     Example(
-        "leave it out, or write a CSV without --destination",
+        "leave --times out, or write a CSV without --destination",
         in_folder(f"{TO_D} --times", t_csv=TESTS),
         in_folder("estimate t.csv --times", t_csv=TESTS),
     ),
     Example(
-        "--timezone belongs to --daily and --start; leave it out, or give one",
+        "--timezone belongs to --daily and --start; leave --timezone out, or give one",
         in_folder(f"{TO_D} --timezone UTC", t_csv=TESTS),
         in_folder(f"{TO_D} --timezone UTC --start 2026-11-29T18:00", t_csv=TESTS),
     ),
@@ -310,7 +310,7 @@ EXAMPLES = [
         in_folder("estimate s.csv --column a=from", s_csv=NAMED),
     ),
     Example(
-        "--times needs samples whose times are seconds since 1970, got {}; leave it out",
+        "--times needs samples whose times are seconds since 1970, got {}; leave --times out",
         in_folder("estimate s.csv --times", s_csv=NAMED.replace("a,", "from,")),
         in_folder("estimate s.csv", s_csv=NAMED.replace("a,", "from,")),
     ),

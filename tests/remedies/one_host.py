@@ -362,7 +362,7 @@ EXAMPLES = (
         wanted(),
     ),
     Example(
-        "--address must say the name that the certificate is to be for",
+        "--address must say for which name the certificate is made",
         wanted(with_ways={"certificate": None, "certificate_key": None, "acme": MAIL}),
         wanted(
             with_ways={
@@ -386,7 +386,7 @@ EXAMPLES = (
     Example("another program listens there", taken(is_other=False), taken(is_other=True)),
     Example("ports below 1024 need root", low(is_root=False), low(is_root=True)),
     Example("--acme needs the program certbot", certbot("", is_installed=False), certbot(GETS)),
-    Example("certbot gets no certificate: {}", certbot("exit 1"), certbot(GETS)),
+    Example("certbot got no certificate: {}", certbot("exit 1"), certbot(GETS)),
     # Made before
     Example(
         "--deadline must be that of {}",
@@ -399,7 +399,7 @@ EXAMPLES = (
     ),
     Example("must have listen, tls and accept.bytes", servers("x = 1\n"), servers(CHOSEN)),
     Example(
-        "must be a list of witnesses, and answers {}",
+        "must be a list of witnesses, but the server answers {}",
         read_at(_listed, "none"),
         read_at(_listed, "list", POLICY),
     ),
@@ -453,7 +453,7 @@ EXAMPLES = (
         begun(listen),
     ),
     Example(
-        "there is no terminal to ask at; compare the fingerprints",
+        "this command needs a terminal to ask you; compare the fingerprints",
         opening("event open essay"),
         opening("event open essay --yes"),
     ),

@@ -238,7 +238,7 @@ EXAMPLES = [
         asked(FORGET, left=over),
     ),
     Example(
-        "to forget {} was begun, but interrupted; run that again first",
+        "forgetting {} was interrupted; first run `datacollect event forget` again for that person",
         asked(FORGET, begun_for("Bob"), left=over),
         asked(FORGET, begun_for("Ann"), left=over),
     ),

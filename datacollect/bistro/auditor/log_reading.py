@@ -142,7 +142,7 @@ def head_of(service: Service, asker: Asks) -> SignedCheckpoint | None:
         return None
     head = SignedCheckpoint.parse(required(answer.status, answer.body, "/checkpoint"))
     if not head.is_of(service.log):
-        raise ProblemError("its checkpoint is not signed by the log's key")
+        raise ProblemError("the checkpoint is not signed by the log's key")
     return head
 
 
@@ -287,5 +287,5 @@ def _amendment_proofs(event: Event, asker: Asks) -> Iterator[LogProof]:
 def required(status: int, body: bytes, path: str) -> bytes:
     """Return the body of an answer to a path; raise `TransferError` where it has another status."""
     if status != 200:
-        raise TransferError(f"it answers {status} to {path}")
+        raise TransferError(f"the server answers {status} to {path}")
     return body

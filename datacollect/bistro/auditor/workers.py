@@ -67,7 +67,8 @@ class Workers:
                 yield waiting.popleft().result()
         except self._losses as error:
             raise SimulationError(
-                "a worker of the audit has died, perhaps for lack of memory; try again with fewer"
+                "a worker of the audit has died, perhaps for lack of memory; try again with fewer "
+                "workers"
             ) from error
 
 

@@ -29,7 +29,9 @@ SHOWN_RECEIPTS = 20
 
 def audit(
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")],
-    log: Annotated[bool, typer.Option("--log", help="Read only the logs of all services.")] = False,
+    log: Annotated[
+        bool, typer.Option("--log", help="Read only the logs of all services, not the verdicts.")
+    ] = False,
     batches: Annotated[
         str | None,
         typer.Option("--batches", metavar="DIR", help="Folder of the batches of all bistros."),
@@ -178,7 +180,7 @@ def _show_custody(custody: Custody) -> None:
     for trouble in custody.troubles:
         emit_text(trouble)
     for dispute in custody.disputes:
-        emit_text(f"one of {', '.join(dispute.between)} has failed: {dispute.text}")
+        emit_text(f"at fault is {' or '.join(dispute.between)}: {dispute.text}")
 
 
 COMMAND = CommandSpec("audit", audit)

@@ -22,7 +22,9 @@ bistro = typer.Typer(
 
 @bistro.command(cls=Command)
 def init(
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its name in the event.")],
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="The bistro's name in the event.")
+    ],
     collector: Collectors,
     event: Annotated[
         str,
@@ -32,7 +34,7 @@ def init(
         str, typer.Option("--bytes", metavar="SIZE", help='Room for uploads, as "2 TB".')
     ],
     folder: Annotated[
-        str, typer.Option("--folder", metavar="DIR", help="Where uploads are kept.")
+        str, typer.Option("--folder", metavar="DIR", help="Folder where uploads are kept.")
     ] = "uploads",
     listen: Listen = None,
     address: Address = None,
@@ -40,7 +42,7 @@ def init(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a bistro's file, make its key and certificate, and print what the event is to name.
+    """Write a bistro's file, make its key and certificate; print what the event's file must name.
 
     The organiser writes that table into the draft of the event, which need not be there yet. The
     same again changes nothing.
@@ -56,21 +58,24 @@ def init(
     note_text(
         f"{path} is written; once {event} exists, start the bistro with: datacollect agent {path}"
     )
-    note("for the draft of the event, or for event extend --bistros:")
+    note("add this to the draft of the event, or give it to `event extend --bistros`:")
     emit(bistros_table(row))
 
 
 @bistro.command(cls=Command)
 def status(
     where: Annotated[
-        str, typer.Argument(metavar="URL|AGENT", help="Its URL, or its agent's file on its host.")
+        str,
+        typer.Argument(
+            metavar="URL|AGENT", help="The bistro's URL, or on its own host the file of its agent."
+        ),
     ],
     fingerprint: Annotated[
         str | None,
         typer.Option(
             "--fingerprint",
             metavar="SHA256",
-            help="Fingerprint of its certificate, if self-signed.",
+            help="Fingerprint of the bistro's certificate, if self-signed.",
         ),
     ] = None,
     as_json: Json = False,

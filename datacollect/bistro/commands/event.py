@@ -45,7 +45,9 @@ def new(
     identity: Annotated[
         list[str] | None,
         typer.Option(
-            "--identity", metavar="FILE", help="Check whether this identity opens; repeatable."
+            "--identity",
+            metavar="FILE",
+            help="Check that this identity can open what people seal; repeatable.",
         ),
     ] = None,
     like: Annotated[
@@ -61,7 +63,7 @@ def new(
         typer.Option(
             "--ports-up",
             metavar="N",
-            help="With --like: raise its servers' ports by this number; each serves one event.",
+            help="With --like: add this number to the ports of that event's servers.",
         ),
     ] = 0,
     force: Force = False,
@@ -99,7 +101,7 @@ def new(
         emit_text(sentence, 2)
     for sentence in made.cautions:
         note_text(f"caution: {sentence}")
-    note("for the files of the witnesses:")
+    note("write this into the files of the witnesses:")
     emit(f"logs = {toml_text(logs)}")
     note_text(f"publish {output} unchanged: any change makes it another event")
 
@@ -137,7 +139,7 @@ def tickets(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Write a ticket for each person; run again it goes on, and overwrites nothing.
+    """Write a ticket for each person; run again, the command continues and overwrites nothing.
 
     Give each person PERSON.ticket, PERSON.link or the card of the sheet, over a channel that
     nobody else reads: each is a password. Keep tickets.csv: it tells whose ticket is which, and by
@@ -164,7 +166,7 @@ def tickets(
         emit_json({**tree, "sheet": done.sheet_file})
     else:
         emit(f"{done.n_new} new tickets, {done.n_kept} were there already")
-        note(f"who has which: {done.list_file}")
+        note(f"who has which ticket: {done.list_file}")
         if done.sheet_file is not None:
             note(f"to print, one card a person: {done.sheet_file}")
     return 0
@@ -190,7 +192,7 @@ def extend(
     ] = None,
     bistros: Annotated[
         str | None,
-        typer.Option("--bistros", metavar="FILE", help="TOML with more [[bistros]]."),
+        typer.Option("--bistros", metavar="FILE", help="TOML file with [[bistros]] to add."),
     ] = None,
     verdicts: Annotated[
         str | None,
@@ -203,7 +205,9 @@ def extend(
     verdicts_url: Annotated[
         str | None,
         typer.Option(
-            "--verdicts-url", metavar="URL", help="Its address, if not the same as before."
+            "--verdicts-url",
+            metavar="URL",
+            help="Address of that log, if it differs from the old log's.",
         ),
     ] = None,
     as_json: Json = False,
@@ -274,9 +278,9 @@ def _show_amended(done: Extended) -> None:
     for url, why in done.troubles.items():
         note_text(f"{url}: {why}")
     if done.amendments is not None:
-        note(f"for those who verify receipts: {done.amendments}")
+        note(f"people who verify receipts need this file: {done.amendments}")
     if done.logs:
-        note("for the files of the witnesses, who start again:")
+        note("write this into the files of the witnesses, which must then start again:")
         emit(f"logs = {toml_text(list(done.logs))}")
 
 

@@ -18,7 +18,9 @@ def accept(
     destination: DestinationFile,
     person: Annotated[
         str,
-        typer.Argument(metavar="PERSON", help="The person who handed it in, as in tickets.csv."),
+        typer.Argument(
+            metavar="PERSON", help="The person who handed the files in, as named in tickets.csv."
+        ),
     ],
     files: Annotated[
         list[str],
@@ -29,11 +31,14 @@ def accept(
         typer.Option(
             "--when",
             metavar="TIME",
-            help="When it arrived, such as 2027-01-31T18:20. Default: now.",
+            help="When the files arrived, such as 2027-01-31T18:20. Default: now.",
         ),
     ] = None,
     how: Annotated[
-        str, typer.Option("--how", metavar="TEXT", help="How it arrived: by mail, on a stick.")
+        str,
+        typer.Option(
+            "--how", metavar="TEXT", help="How the files arrived, such as by mail or on a stick."
+        ),
     ] = "",
     tickets: Tickets = None,
     people: People = None,
@@ -84,7 +89,7 @@ def _instant_s(text: str, event: Event) -> int:
     at_s = int(instant.timestamp())
     if at_s > time.time():
         raise ProblemError(
-            f"--when must be a time that has passed, got {event.clock_text(at_s)}; leave it out "
-            "if the file arrived just now"
+            f"--when must be a time that has passed, got {event.clock_text(at_s)}; leave --when "
+            "out if the file arrived just now"
         )
     return at_s

@@ -14,7 +14,7 @@ from datacollect.commands.options import Json
 def forget(
     destination: DestinationFile,
     person: Annotated[
-        str, typer.Argument(metavar="PERSON", help="The person to forget, as in tickets.csv.")
+        str, typer.Argument(metavar="PERSON", help="The person to forget, as named in tickets.csv.")
     ],
     tickets: Tickets = None,
     as_json: Json = False,
@@ -47,6 +47,6 @@ def forget(
     for each in done.left:
         note_text(f"not here: {each}")
     note_text(
-        "not here: rosters, tables, pages, links, cards and mails that were made or sent, copies "
-        "of this disk, and servers' logs, which name addresses"
+        "you must delete yourself: rosters, tables, pages, links, cards and mails that were made "
+        "or sent, copies of this disk, and servers' logs, which name addresses"
     )

@@ -37,10 +37,12 @@ def list_people(
     tickets: Tickets = None,
     people: People = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="CSV", help="Write the table there.")
+        str | None,
+        typer.Option("-o", "--output", metavar="CSV", help="Write the table to this file."),
     ] = None,
     html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write it as a page, too.")
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write the table as an HTML page, too."),
     ] = None,
     links: Annotated[
         str | None,
@@ -107,7 +109,9 @@ def remind(
     smtp: Annotated[
         str | None,
         typer.Option(
-            "--smtp", metavar="FILE", help="Mail them through the server in this file, TOML."
+            "--smtp",
+            metavar="FILE",
+            help="Mail the reminders through the server in this file, TOML.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -156,7 +160,7 @@ def remind(
     if as_json:
         emit_json(done.to_dict())
     else:
-        emit(f"{done.n_sent:,} reminded, {done.n_before:,} were before")
+        emit(f"{done.n_sent:,} reminded now, {done.n_before:,} were reminded before")
         for name, why in done.troubles.items():
             emit_text(f"not reminded: {name}: {why}")
     return 1 if done.troubles else 0
@@ -165,7 +169,9 @@ def remind(
 def _say_when(found: PeopleList) -> None:
     if found.standing.cancelled is not None:
         emit_text(f"the event was cancelled: {found.standing.cancelled}")
-    note(f"as of {found.clock_text(found.time_s)}, when event run last wrote")
+    note(
+        f"as of {found.clock_text(found.time_s)}, when `datacollect event run` last wrote its state"
+    )
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:

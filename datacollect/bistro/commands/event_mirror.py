@@ -75,7 +75,7 @@ def _show(found: MirrorStanding) -> None:
         for line in each.forks:
             emit_text(f"evidence: {line}")
     if not found.exit_code:
-        emit("everything that the logs show has been copied")
+        emit("the mirror has copied everything that the logs show")
 
 
 def _say(text: str) -> None:

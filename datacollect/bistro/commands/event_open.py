@@ -59,7 +59,12 @@ def init(
     most: Most = "100 MB",
     hosts: Annotated[
         int,
-        typer.Option("--hosts", metavar="N", min=4, help="How many are invited: a line for each."),
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            min=4,
+            help="How many hosts to invite; each gets a line of its own.",
+        ),
     ] = 6,
     days: Days = 7.0,
     trust_clock: TrustClock = False,
@@ -112,7 +117,7 @@ def open_(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Open without asking; fingerprints were compared.")
+        bool, typer.Option("--yes", help="Open without asking: you have compared the fingerprints.")
     ] = False,
     as_json: Json = False,
 ) -> int:
@@ -129,7 +134,8 @@ def open_(
 
     if not yes and not sys.stdin.isatty():
         raise ProblemError(
-            "there is no terminal to ask at; compare the fingerprints, and give --yes"
+            "this command needs a terminal to ask you; compare the fingerprints yourself, and "
+            "give --yes"
         )
     shown: set[str] = set()
 
@@ -171,5 +177,11 @@ def _show(opened: Opened, folder: str) -> None:
         f"{opened.n_people} people have tickets; next: print {folder}/cards.html in a browser; "
         "each card is a password, for one person alone"
     )
-    note_text(f"keep {folder}/kept-offline.identity elsewhere, and remove it here")
-    note_text(f"Ctrl-C ends it, and datacollect event open {folder} continues")
+    note_text(
+        f"move {folder}/kept-offline.identity elsewhere, as to a stick: it can open all files, "
+        "even if this disk is lost"
+    )
+    note_text(
+        "Ctrl-C stops this host's part of the event; to start it again: datacollect event open "
+        f"{folder}"
+    )

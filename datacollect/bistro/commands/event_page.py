@@ -21,16 +21,22 @@ def page(
     amendments: Annotated[
         str | None,
         typer.Option(
-            "--amendments", metavar="FILE", help="Amendments: what the organiser has changed."
+            "--amendments",
+            metavar="FILE",
+            help="File of amendments: what the organiser has changed since.",
         ),
     ] = None,
     privacy: Annotated[
         str | None,
-        typer.Option("--privacy", metavar="FILE", help="Your privacy notice, a text."),
+        typer.Option("--privacy", metavar="FILE", help="Text file with your privacy notice."),
     ] = None,
     check: Annotated[
         str | None,
-        typer.Option("--check", metavar="PLACE", help="Compare a folder or URL with the page."),
+        typer.Option(
+            "--check",
+            metavar="PLACE",
+            help="Compare the page in this folder or at this URL with the right one.",
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -61,5 +67,5 @@ def page(
     emit(f"{written.n_files} files in {output}")
     for sentence in written.cautions:
         note_text(f"caution: {sentence}")
-    note("serve them over https, with the headers of headers.conf")
+    note("serve these files over https, with the headers of headers.conf")
     return 0

@@ -56,13 +56,17 @@ def quickstart(
     witnesses: Annotated[
         str | None,
         typer.Option(
-            "--witnesses", metavar="LIST", help="File or URL with outside witnesses, as a policy."
+            "--witnesses",
+            metavar="LIST",
+            help="File or URL of a policy that lists outside witnesses.",
         ),
     ] = None,
     authorities: Annotated[
         str | None,
         typer.Option(
-            "--authorities", metavar="TOML", help="Two or more [[authorities]] (RFC 3161)."
+            "--authorities",
+            metavar="TOML",
+            help="TOML file with two or more [[authorities]] (RFC 3161).",
         ),
     ] = None,
     trust_clock: TrustClock = False,
@@ -132,14 +136,17 @@ def _show(found: Prepared, folder: str) -> None:
         "person alone"
     )
     note_text(
-        f"keep {short}/{places.offline_identity.name} elsewhere, as on a stick, and remove it "
-        "here: it opens all if this disk is lost"
+        f"move {short}/{places.offline_identity.name} elsewhere, as to a stick: it can open all "
+        "files, even if this disk is lost"
     )
     note_text(
         f"who has handed in what: datacollect event list {short}/{places.destination_file.name} "
         f"--people {short}/{places.people.name}"
     )
-    note_text(f"Ctrl-C ends it, and datacollect event quickstart {short} continues")
+    note_text(
+        "Ctrl-C stops the event's servers; to start them again: datacollect event quickstart "
+        f"{short}"
+    )
     if event.bistros[0].ca is not None:
         note_text(
             "this is a trial. Browsers warn of its certificate, and phones may refuse it. Programs "
@@ -148,6 +155,6 @@ def _show(found: Prepared, folder: str) -> None:
     if not event.alone:
         note_text(
             f"nothing is proved before {event.quorum} of {len(event.witnesses)} witnesses sign; "
-            "the operators of the outside ones must add to `logs`:"
+            "the operators of the outside witnesses must add these logs to their witness's file:"
         )
         note(f"logs = {toml_text([key.text for key in event.log_keys])}")

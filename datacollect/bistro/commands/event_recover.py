@@ -26,7 +26,9 @@ def recover(
     ] = None,
     service: Annotated[
         str | None,
-        typer.Option("--service", metavar="FILE", help="File of a service instead, TOML."),
+        typer.Option(
+            "--service", metavar="FILE", help="File of a service, TOML, instead of a destination."
+        ),
     ] = None,
     mirrors: Annotated[
         list[str] | None,
@@ -127,28 +129,34 @@ def _show(log: Rebuilt, remedy: str) -> None:
     for each in log.witnesses:
         emit_text(f"{each.witness} {each.text}", 2)
     if log.goes_on:
-        emit("it can continue: start it")
+        emit("the log can continue: start its server")
     elif log.is_dead:
         emit_text(
-            "it cannot continue: too many witnesses have signed entries that nobody holds. Name "
-            f"another mirror; {remedy}. What it has proved stands, and it can be read"
+            "the log cannot continue: too many witnesses have signed entries that nobody holds. "
+            f"Name another mirror; {remedy}. What the log has proved stays valid, and people can "
+            "read it"
         )
     else:
         emit_text(
-            f"whether it can continue is not known: {log.quorum} witnesses must sign; ask again"
+            f"whether the log can continue is not known yet: {log.quorum} witnesses must answer; "
+            "run this again"
         )
 
 
 def _show_register(found: Recovered) -> None:
     emit_text(f"{found.n_said:,} entries had a verdict, {found.n_proved:,} are proved by receipts")
     if found.n_taken_over:
-        emit_text(f"it begins with {found.n_taken_over:,} entries of the log that it replaces")
+        emit_text(
+            f"the new log begins with {found.n_taken_over:,} entries of the log that it replaces"
+        )
     if found.n_to_say_again:
         emit_text(
             f"{found.n_to_say_again:,} verdicts are missing in the log: they are logged again"
         )
     if found.n_beside:
-        emit_text(f"{found.n_beside:,} rest on these proofs alone: the log does not have them")
+        emit_text(
+            f"{found.n_beside:,} verdicts rest on these proofs alone: the log does not have them"
+        )
     emit_text(
         f"{found.n_forgotten:,} files in the register are missing here: they are fetched again "
         "from bistros that still hold them"

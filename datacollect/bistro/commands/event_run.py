@@ -215,8 +215,8 @@ def _show_lacks(found: Evidence) -> None:
     )
     if found.n_unmeasured:
         emit_text(
-            f"of {counted(found.n_unmeasured, 'file')} an earlier version recorded neither "
-            "machine nor length; it is only known that the file exists"
+            f"{counted(found.n_unmeasured, 'file')}: collected by an earlier version, which "
+            "recorded neither machine nor length; only that such a file exists is known"
         )
     for each in found.lacks:
         since = "" if each.since_s is None else f", since {both_clocks(each.since_s)}"

@@ -32,7 +32,11 @@ def join(
     ],
     role: Annotated[
         str,
-        typer.Option("--as", metavar="ROLE", help="witness, service, bistro or destination."),
+        typer.Option(
+            "--as",
+            metavar="ROLE",
+            help="Role of this host: witness, service, bistro or destination.",
+        ),
     ],
     address: HostAddress = None,
     certificate: Certificate = None,
@@ -42,7 +46,9 @@ def join(
     folder: Annotated[
         str | None,
         typer.Option(
-            "--folder", metavar="DIR", help="Folder for what this host keeps. Default: the role."
+            "--folder",
+            metavar="DIR",
+            help="Folder for what this host keeps. Default: named as the role.",
         ),
     ] = None,
     room: Annotated[
@@ -50,12 +56,12 @@ def join(
         typer.Option(
             "--bytes",
             metavar="SIZE",
-            help='A bistro\'s room, as "2 TB". Default: a third of what is free.',
+            help='For a bistro: room for uploads, as "2 TB". Default: a third of what is free.',
         ),
     ] = None,
     trust_clock: TrustClock = False,
     no_start: Annotated[
-        bool, typer.Option("--no-start", help="Stop once its files are written.")
+        bool, typer.Option("--no-start", help="Write this host's files, and start nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:

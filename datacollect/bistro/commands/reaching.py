@@ -35,19 +35,24 @@ Timezone = Annotated[
 Most = Annotated[str, typer.Option("--most", metavar="SIZE", help="Largest file that is accepted.")]
 HostAddress = Annotated[
     str | None,
-    typer.Option("--address", metavar="HOST[:PORT]", help="How others reach this host; port 443."),
+    typer.Option(
+        "--address",
+        metavar="HOST[:PORT]",
+        help="Name by which others reach this host. Default port: 443.",
+    ),
 ]
 Certificate = Annotated[
     str | None,
-    typer.Option("--certificate", metavar="PEM", help="Certificate of that host, with its chain."),
+    typer.Option("--certificate", metavar="PEM", help="This host's certificate, with its chain."),
 ]
 CertificateKey = Annotated[
-    str | None, typer.Option("--certificate-key", metavar="PEM", help="Its private key.")
+    str | None,
+    typer.Option("--certificate-key", metavar="PEM", help="Private key of that certificate."),
 ]
 Acme = Annotated[
     str | None,
     typer.Option(
-        "--acme", metavar="MAIL", help="Have certbot get a certificate; your mail address."
+        "--acme", metavar="MAIL", help="Your mail address: certbot gets a certificate with it."
     ),
 ]
 ListenAt = Annotated[
@@ -55,12 +60,14 @@ ListenAt = Annotated[
     typer.Option(
         "--listen",
         metavar="HOST:PORT",
-        help="Where to listen, if others see another port. Default: 0.0.0.0:PORT.",
+        help="Where to listen, if not at the port that others use. Default: 0.0.0.0:PORT.",
     ),
 ]
 TrustClock = Annotated[
     bool,
-    typer.Option("--trust-clock", help="You vouch for this host's clock, not the kernel."),
+    typer.Option(
+        "--trust-clock", help="You vouch for this host's clock, so the kernel is not asked."
+    ),
 ]
 
 

@@ -43,7 +43,8 @@ def upload(
     elsewhere: Annotated[
         bool,
         typer.Option(
-            "--elsewhere", help="Send it to another bistro, too: the first one has lost it."
+            "--elsewhere",
+            help="Send to another bistro, too, because the first one has lost the files.",
         ),
     ] = False,
     as_json: Json = False,

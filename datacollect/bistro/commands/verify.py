@@ -28,12 +28,16 @@ def verify(
     ] = None,
     proof: Annotated[
         str | None,
-        typer.Option("--proof", metavar="FILE", help="Its .proof, where it lies elsewhere."),
+        typer.Option(
+            "--proof", metavar="FILE", help="The file's .proof, if it is in another folder."
+        ),
     ] = None,
     amendments: Annotated[
         str | None,
         typer.Option(
-            "--amendments", metavar="FILE", help="Amendments: what the organiser has changed since."
+            "--amendments",
+            metavar="FILE",
+            help="File of amendments: what the organiser has changed since.",
         ),
     ] = None,
     as_json: Json = False,

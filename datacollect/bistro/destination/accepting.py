@@ -165,8 +165,8 @@ def require_file(path: Path) -> None:
     """Raise `ProblemError` where a path is none of a file."""
     if not path.is_file():
         raise ProblemError(
-            f"{document_name(path)}: must be an existing file; of a folder name the files in "
-            "it, or pack them into one"
+            f"{document_name(path)}: must be an existing file; instead of a folder, name the "
+            "files in it, or pack them into one file"
         )
 
 

@@ -134,7 +134,7 @@ class _Postgres:
         found = self.rows("SELECT name FROM owner")
         if found != [(owner,)]:
             raise ProblemError(
-                f"the database is that of {found[0][0] if found else 'nobody'}, and not of "
+                f"the database belongs to {found[0][0] if found else 'nobody'}, not to "
                 f"{owner}; name another"
             )
 

@@ -140,8 +140,8 @@ def _forgotten(config: DestinationConfig, tickets: Path, person: str, event: Eve
     begun = _begun(config.folder)
     if begun is not None and begun.person != person:
         raise ProblemError(
-            f"{document_name(config.folder / JOURNAL)}: to forget {begun.person!r} was begun, but "
-            "interrupted; run that again first"
+            f"{document_name(config.folder / JOURNAL)}: forgetting {begun.person!r} was "
+            "interrupted; first run `datacollect event forget` again for that person"
         )
     plan = begun or _planned(config, tickets, person, event)
     if begun is None:

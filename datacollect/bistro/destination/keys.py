@@ -87,7 +87,7 @@ def _listed(row: Listed, event: Event, path: Path) -> Admitted:
     try:
         ticket = admitted(row.token, event, 0)
         if ticket.id != row.number:
-            raise TicketError("the token is that of another number")
+            raise TicketError("the ticket's token has another number")
     except TicketError as error:
         raise ProblemError(
             f"{document_name(path)}: the row of {shown(row.person)}: {error}; have the organiser "

@@ -365,7 +365,7 @@ class OpeningPool:
         except BrokenProcessPool:
             self._end()
             why = "a process that opens uploads stopped unexpectedly: is there too little memory?"
-            raise TransferError(f"{why} Start again, with fewer processes") from None
+            raise TransferError(f"{why} Start again, with fewer workers") from None
         finally:
             # Whoever wants no more of it leaves nothing at work.
             wait(each for each in waiting if not each.cancel())

@@ -233,8 +233,8 @@ def event_of(standing: Standing) -> Event:
     event = read_event(read_bytes(path), document_name(path))
     if event.id.hex() != standing.event:
         raise ProblemError(
-            f"{document_name(path)}: must be the file of event {standing.event}, is that of "
-            f"{event.id.hex()}; put the first one back"
+            f"{document_name(path)}: must be the file of event {standing.event}, but is that of "
+            f"{event.id.hex()}; put the right file back"
         )
     return event
 

@@ -115,7 +115,7 @@ def recover_destination(
     name = document_name(event_file)
     event = read_event(read_bytes(event_file), name)
     if event.verdicts is None:
-        raise ProblemError(f"{name}: has no [verdicts], so nothing of it is collected")
+        raise ProblemError(f"{name}: has no [verdicts], so the event cannot be collected")
     require_mirrors(mirrors)
     tls = web_context()
     config.folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def _said_before(
     except ProblemError as error:
         if not proofs:
             raise
-        report(f"{error}; only what receipts prove is known of it")
+        report(f"{error}; of this log only what receipts prove is known")
         said = []
     return [*said, *sorted(proofs, key=lambda entry: proofs[entry].index)]
 
@@ -200,7 +200,7 @@ def _proofs(
         verdict = collected_verdict(receipt.collected, event.id, receipt.entry)
         why_not = verdict_time(proof, verdict.data, event).why_not
         if why_not:
-            report(f"{name}: does not prove that it was collected: {why_not}")
+            report(f"{name}: the receipt does not prove that its file was collected: {why_not}")
         else:
             yield verdict.data, proof
 

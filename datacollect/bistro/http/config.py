@@ -184,7 +184,9 @@ def _witness(values: dict[str, Any], folder: Path) -> WitnessConfig:
     logs = tuple(values["logs"])
     for name, n_times in Counter(log.name for log in logs).items():
         if n_times > 1:
-            raise ProblemError(f"logs must name each log once, got {name} twice; leave one out")
+            raise ProblemError(
+                f"logs must name each log once, got {name} twice; leave one of them out"
+            )
     return WitnessConfig(
         name=values["name"],
         key=read_private_key(folder / values["key"]),

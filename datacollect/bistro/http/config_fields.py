@@ -50,18 +50,23 @@ LISTEN = Field(
 KEY = Field(
     "key", Text(), "File of the private key; datacollect keys new writes one.", required=True
 )
-CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for use behind a proxy that speaks TLS.")
+CERTIFICATE = Field(
+    "tls",
+    TLS,
+    "Certificate and key for HTTPS; left out: plain HTTP, for use behind a proxy that speaks TLS.",
+)
 BEHIND = Field(
     "behind",
     ListOf(Network()),
-    "Proxies whose X-Forwarded-For counts: addresses or networks.",
+    "Proxies whose header X-Forwarded-For is trusted: addresses or networks.",
     default=(),
 )
 
 MIRRORS = Field(
     "mirrors",
     ListOf(Text()),
-    "Folders on other disks: witnesses are asked once one of them holds all entries.",
+    "Folders on other disks for copies of the log: witnesses are asked to sign entries once one "
+    "of these folders holds them.",
     default=(),
 )
 
@@ -93,27 +98,39 @@ WITNESS = Document(
     "A witness, which signs by which time logs had reached their sizes.",
     (
         Field("format", Text((WITNESS_FORMAT,)), "Format and version.", required=True),
-        Field("name", HostName(), "Its name in signatures: a host name of its own.", required=True),
+        Field(
+            "name",
+            HostName(),
+            "The witness's name in its signatures: a host name that no other witness has.",
+            required=True,
+        ),
         KEY,
         LISTEN,
-        Field("folder", Text(), "Folder of what it has signed; made if absent.", required=True),
+        Field(
+            "folder",
+            Text(),
+            "Folder where the witness keeps what it has signed; made if absent.",
+            required=True,
+        ),
         CERTIFICATE,
         Field(
             "clock",
             Text(("kernel", "trusted")),
-            'Who says that its clock is synchronised: "kernel", or you: "trusted".',
+            'Who vouches that this host\'s clock is synchronised: "kernel", its kernel; '
+            '"trusted", you.',
             default="kernel",
         ),
         Field(
             "logs",
             ListOf(LogKey(), 1, 10_000, "must be a list of 1 to 10000 verifier keys"),
-            "Verifier keys of the logs that it signs for, as events name them.",
+            "Verifier keys of the logs that the witness signs for, as events name them.",
             required=True,
         ),
         Field(
             "behind",
             ListOf(Network()),
-            "Proxies, which may open as many connections as their clients: addresses or networks.",
+            "Addresses or networks of proxies: each may open as many connections as all its "
+            "clients would.",
             default=(),
         ),
     ),
@@ -136,18 +153,19 @@ DESTINATION = Document(
             "mark_key",
             Text(),
             "File of the private key of the log of verdicts that the event's own file names, by "
-            'which people mark entries; "lost": nobody has it any more. Left out: key.',
+            'which people mark entries; "lost": nobody has this key any more. Left out: the file '
+            "in key.",
         ),
         Field(
             "collector",
             Text(),
-            "File of the collector's private key, which the bistros' agents know; left out: that "
-            "of the collection.",
+            "File of the collector's private key; the bistros' agents know its public half. Left "
+            "out: the key of the collection file.",
         ),
         Field(
             "identities",
             ListOf(Text(), 1, 16, "must be a list of 1 to 16 files of identities of age"),
-            "Any one of them opens what people have sealed.",
+            "Files of secret identities; any one of them opens what people have sealed.",
             required=True,
         ),
         Field(
@@ -159,12 +177,14 @@ DESTINATION = Document(
         Field(
             "register",
             Text(),
-            "postgresql://… where several machines take receipts; left out: a file in the folder.",
+            "Address postgresql://… of the database, if several machines write the register; left "
+            "out: a file in folder.",
         ),
         Field(
             "collection",
             Text(),
-            "A collection file, which says what is known of links, how to plan, and relays.",
+            "A collection file: it says what is known of links, how to plan, and which hosts "
+            "relay.",
         ),
         Field(
             "method",
@@ -175,13 +195,13 @@ DESTINATION = Document(
         Field(
             "receipts",
             Text(),
-            "Folder of receipts that people have shown: what is missing according to them is "
-            "listed.",
+            "Folder of receipts that people have shown; the destination lists the files that "
+            "they prove and that are missing.",
         ),
         Field(
             "listen",
             Address(port_0=True),
-            "Where the log of verdicts is read, address and port; left out: nowhere.",
+            "Address and port where people can read the log of verdicts; left out: none.",
         ),
         CERTIFICATE,
         BEHIND,
@@ -195,7 +215,8 @@ DESTINATION = Document(
         Field(
             "every_s",
             Number("seconds", positive=True),
-            "How often bistros are asked for new uploads, and told what they may delete.",
+            "How often the destination asks bistros for new uploads, and tells them what they may "
+            "delete.",
             default=10.0,
         ),
     ),
@@ -211,8 +232,12 @@ SMTP = Document(
         Field("host", Text(), "The mail server.", required=True),
         Field("port", Whole(minimum=1, stop=65536), "Its port.", default=587),
         Field("from", Text(), "Address of the sender.", required=True),
-        Field("user", Text(), "Name to log in with; left out: nobody logs in."),
-        Field("password_file", Text(), "File of the password, relative to this one."),
+        Field("user", Text(), "Name to log in to the mail server with; left out: no login."),
+        Field(
+            "password_file",
+            Text(),
+            "File of the password; a relative path starts at this file's folder.",
+        ),
         Field(
             "starttls",
             Flag(),
@@ -220,7 +245,7 @@ SMTP = Document(
             "this host.",
             default=True,
         ),
-        Field("page", Text(), "Address of the page to hand in, for the message."),
+        Field("page", Text(), "Address of the page where people hand in; the message names it."),
     ),
 )
 SMTP_KIND = FileKind("smtp", SMTP)

@@ -117,7 +117,7 @@ class Guests:
         try:
             half = read_half(peer_json(text))
         except ProblemError as error:
-            why = f"what this host says of itself is not understood: {error}"
+            why = f"what the joining host says of itself is not understood: {error}"
             raise RefusedError(why, 400) from None
         with self._lock:
             guest = self._guests[number]
@@ -153,8 +153,8 @@ class Guests:
         for other in self._guests.values():
             if other.half is not None and host_of(other.half) == host:
                 raise RefusedError(
-                    f"{host} has joined as {other.half['role']}: a host with two parts can lie "
-                    "for both; join from another host",
+                    f"{host} has joined as {other.half['role']}: a host with two roles can lie in "
+                    "both; join from another host",
                     409,
                 )
 

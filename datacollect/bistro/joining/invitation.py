@@ -73,7 +73,7 @@ class Invitation:
         found = _parsed(line.removeprefix(BEGINS))
         # One line for one invitation: there is no other way to write it.
         if found is None or found.text != line:
-            raise ProblemError(f"the invitation is not as it was written; {_REMEDY}")
+            raise ProblemError(f"the invitation is damaged; {_REMEDY}")
         return found
 
     def mac(self, message: bytes) -> str:

@@ -282,8 +282,8 @@ def _server_file(
     listed = tree.get("list")
     if not isinstance(listed, str):
         raise ProblemError(
-            "the organiser has sent no list of tickets: the program there is of another version; "
-            "have it updated, and join again"
+            "the organiser has sent no list of tickets: the program on the organiser's host is of "
+            "another version; ask the organiser to update it, and join again"
         )
     _keep(places.tickets / LIST, listed)
     return destination_text(places, listen)

@@ -142,7 +142,8 @@ def _require_same(request: Request, places: Places) -> None:
     if asked != kept:
         raise ProblemError(
             f"--deadline must be that of {document_name(places.draft)}, {draft['deadline']}, got "
-            f"{shown(request.deadline)}; leave it out, or name another folder for another event"
+            f"{shown(request.deadline)}; leave --deadline out, or name another folder for another "
+            "event"
         )
 
 

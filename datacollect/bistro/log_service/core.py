@@ -185,7 +185,10 @@ class ServiceCore:
             unlike = len({*asked.entries}) < len(asked.entries)
             wrong = any(len(entry) != ENTRY_BYTES for entry in asked.entries)
             if not 1 <= len(asked.entries) <= MOST_ENTRIES or wrong or unlike:
-                what = f"1 to {MOST_ENTRIES} different entries of {ENTRY_BYTES} bytes are asked for"
+                what = (
+                    f"a request must have 1 to {MOST_ENTRIES} different entries of {ENTRY_BYTES} "
+                    "bytes"
+                )
                 raise RefusedError(what, 400, is_final=True)
             now = asked.now
             ticket = self._admission.admit(
@@ -205,8 +208,8 @@ class ServiceCore:
             if self._index_of(asked.note) is None:
                 if amendment.number != self._n_amendments + 1:
                     raise ProblemError(
-                        f"number must be {self._n_amendments + 1}, got {amendment.number}; hand in "
-                        f"the earlier ones first"
+                        f"number must be {self._n_amendments + 1}, got {amendment.number}; "
+                        "publish the earlier amendments first"
                     )
                 check_amendment(self.event, amendment)
                 self._admission.amended(amended(self.event, [amendment]))
@@ -235,7 +238,7 @@ class ServiceCore:
         if not self.is_ready:
             raise RefusedError("the service is starting; try again", 503)
         if len(self._collected.rows) > MOST_COLLECTED:
-            raise RefusedError("the disk is too slow for the load; try again", 503)
+            raise RefusedError("the service's disk is too slow for the load; try again", 503)
 
     def _indices(self, entries: tuple[bytes, ...], ticket: str | None) -> tuple[int, ...]:
         """Return where entries stand or will; those that are new are collected, all or none."""
@@ -380,8 +383,8 @@ def log_of(event: Event, key: PrivateKey) -> VerifierKey:
         if log is not None and log.key == key.public:
             return log
     raise ProblemError(
-        "key must be that of one of the event's services, or of its log of verdicts, got that of "
-        f"{key.public}; the event's file has them"
+        "key must be the private key of one of the event's services, or of its log of verdicts, "
+        f"got the one of {key.public}; the event's file lists their public keys"
     )
 
 

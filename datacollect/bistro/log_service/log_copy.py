@@ -47,11 +47,11 @@ def require_quorum(signed: SignedCheckpoint, log: VerifierKey, event: Event) -> 
     """Raise `ProblemError` where a checkpoint is not that of a log, or does not count yet."""
     size = signed.checkpoint.size
     if not signed.is_of(log):
-        raise ProblemError(f"its checkpoint of {size} entries is not signed by the log's key")
+        raise ProblemError(f"the checkpoint of {size} entries is not signed by the log's key")
     n_witnesses = len(cosigned_times(signed.note, event.witness_keys))
     if n_witnesses < event.quorum:
         raise ProblemError(
-            f"{n_witnesses} witnesses have signed its checkpoint of {size} entries, and "
+            f"{n_witnesses} witnesses have signed the checkpoint of {size} entries, and "
             f"{event.quorum} are needed"
         )
 
@@ -96,7 +96,7 @@ class LogCopy:
         size = head.checkpoint.size
         self._edge = Edge.read(size, self._tiles.read)
         if self._edge.root() != head.checkpoint.root:
-            raise ProblemError("its tiles do not match its checkpoint")
+            raise ProblemError("the log's tiles do not match its checkpoint")
         if n_last := size % TILE_WIDTH:
             last = Tile(-1, size // TILE_WIDTH, n_last)
             self._bundle = entries_of(self._tiles.read(last), last)

@@ -145,7 +145,9 @@ class LogCopying:
         head = head_of(service, asker)
         if head is None:
             if copy.size > 0 and not self.is_mirror:
-                raise ProblemError(f"it shows no checkpoint, but has published {copy.size} entries")
+                raise ProblemError(
+                    f"the log shows no checkpoint, but has published {copy.size} entries"
+                )
             return False
         require_quorum(head, copy.log, self.event)
         size = head.checkpoint.size
@@ -157,8 +159,8 @@ class LogCopying:
             copy.add([head])
         if size < copy.size and not self.is_mirror:
             raise ProblemError(
-                f"it shows {size} entries, but has published {copy.size}: it was restored from an "
-                "old copy, or withholds some"
+                f"the log shows {size} entries, but has published {copy.size}: it was restored "
+                "from an old copy, or withholds some"
             )
         if self.event.log_of(copy.log.name) is not None:
             self._take_amendments(asker)
@@ -210,7 +212,10 @@ class LogCopying:
         signed = SignedCheckpoint.parse(required(answer.status, answer.body, path))
         require_quorum(signed, self.copy.log, self.event)
         if signed.checkpoint.size != size:
-            raise ProblemError(f"its {path[1:]} is of {signed.checkpoint.size} entries")
+            raise ProblemError(
+                f"the checkpoint at {path} must be of {size} entries, and is of "
+                f"{signed.checkpoint.size}"
+            )
         return signed
 
     # What does not fit together ---------------------------------------------------------------

@@ -364,8 +364,8 @@ def write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
         differs = [i for i, entry in enumerate(held) if entry != some[i]]
         if differs:
             raise ProblemError(
-                f"the log's folder holds another entry {at + differs[0]} than mirrors do: it "
-                "continued after it was lost; move that folder away, and run this again"
+                f"the log's folder holds another entry {at + differs[0]} than mirrors do: this "
+                "log continued after it was lost; move that folder away, and run this again"
             )
         if new := some[len(held) :]:
             first = max(at, n_held)

@@ -66,7 +66,7 @@ def host_of(certificate: Certificate) -> str:
     found = [name for name in names_of(certificate) if "*" not in name]
     if len(found) != 1:
         raise ProblemError(
-            "--address must say how people reach this host, for "
+            "--address must say how people reach this host, since the certificate "
             f"{document_name(certificate.chain)} is for {', '.join(found) or 'no single name'}; "
             "add --address HOST"
         )
@@ -78,9 +78,9 @@ def require_host(certificate: Certificate, host: str) -> None:
     names = names_of(certificate)
     if not any(_is_for(name, host) for name in names):
         raise ProblemError(
-            f"--address must be a name of {document_name(certificate.chain)}, which is for "
-            f"{', '.join(names) or 'nobody'}, got {shown(host)}; give one of its names, or another "
-            "certificate"
+            f"--address must be a name that the certificate {document_name(certificate.chain)} is "
+            f"for ({', '.join(names) or 'none'}), got {shown(host)}; give one of its names, or "
+            "another certificate"
         )
 
 
@@ -136,7 +136,9 @@ def certbots_certificate(places: Places, host: str, mail: str) -> Certificate:
         asking = ("--standalone", "--agree-tos", "-m", mail, "-d", host, "--cert-name", host)
         _run_certbot(places, "certonly", *asking)
     if not found.chain.exists():
-        raise NotWrittenError(f"certbot has written no {found.chain}; see {places.acme}/logs")
+        raise NotWrittenError(
+            f"certbot has ended, but has not written {found.chain}; see {places.acme}/logs"
+        )
     return found
 
 
@@ -179,6 +181,6 @@ def _run_certbot(places: Places, what: str, *arguments: str) -> None:
     if done.returncode:
         words = " ".join((done.stderr or done.stdout).split())[-400:]
         raise ProblemError(
-            f"certbot gets no certificate: {words}; it needs port 80 of this host, which the "
-            "internet reaches by that name, and root; else give a certificate by --certificate"
+            f"certbot got no certificate: {words}; it needs root, and port 80 of this host must "
+            "be reachable from the internet by that name; or give a certificate by --certificate"
         )

@@ -44,8 +44,8 @@ def deadline_of(text: str, timezone: str, now_s: float) -> datetime:
     if instant.timestamp() <= now_s:
         now = Clock(datetime(1970, 1, 1, tzinfo=UTC), zone).text(now_s)
         raise ProblemError(
-            f"--deadline must lie in the future, got {shown(text)}, when the clock of this host "
-            f"shows {now}; give a later one, or set the clock"
+            f"--deadline must lie in the future, got {shown(text)}, but this host's clock shows "
+            f"{now}; give a later deadline, or set the clock"
         )
     return instant
 

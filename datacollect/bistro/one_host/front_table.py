@@ -24,7 +24,8 @@ FRONT = Table(
         Field(
             "to",
             Addresses(shortest=1),
-            "Servers of this host without TLS, by what the paths to them begin with.",
+            "Servers on this host that speak plain HTTP: the beginning of the path of requests to "
+            "each, and its address.",
             required=True,
         ),
     ),

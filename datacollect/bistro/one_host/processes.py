@@ -93,7 +93,7 @@ class Server:
         if self._process.poll() is not None:
             why = "has ended"
             self._server_log.await_end()
-        raise StoreError(f"the {self.name} {why}: {self._last_words()}; all of it: {self._log}")
+        raise StoreError(f"the {self.name} {why}: {self._last_words()}; its whole log: {self._log}")
 
     def _last_words(self) -> str:
         try:

@@ -153,7 +153,9 @@ def require_enough(request: Request, places: Places) -> None:
             "begun, and holds something else; name another"
         )
     if request.deadline is None:
-        raise ProblemError('--deadline must say until when; add --deadline "2027-01-31 18:00"')
+        raise ProblemError(
+            '--deadline must say until when people can hand in; add --deadline "2027-01-31 18:00"'
+        )
     deadline_of(request.deadline, request.timezone, time.time())
     require_people(places, request.people)
     request.ways.require()
@@ -205,8 +207,8 @@ def _require_same(request: Request, event: Event) -> None:
         if asked_s != event.deadline_s:
             raise ProblemError(
                 f"--deadline must be that of {file}, {event.clock_text(event.deadline_s)}, got "
-                f"{shown(request.deadline)}: leave it out; to move it later, openly, run "
-                f"`datacollect event extend {file} --key {key} --deadline TIME`"
+                f"{shown(request.deadline)}: leave --deadline out; to move the deadline to later, "
+                f"run `datacollect event extend {file} --key {key} --deadline TIME`"
             )
     if request.ways.address is not None:
         url = url_of(request.ways.reached)

@@ -125,12 +125,12 @@ def require_reached(prepared: Prepared) -> None:
     except TransferError as error:
         host = address_of(url)[0]
         raise ProblemError(
-            f"this host does not reach itself by the address that people use, {url}: {error}; have "
-            f"the name lead here, or on this host by a line '127.0.0.1 {host}' in /etc/hosts, and "
-            "start again"
+            f"this host does not reach itself by the address that people use, {url}: {error}; "
+            f"make the name lead to this host, or add the line '127.0.0.1 {host}' to /etc/hosts "
+            "on this host, and start again"
         ) from None
     if answer.body != read_bytes(prepared.places.event):
         raise ProblemError(
-            f"another server answers at the address that people use, {url}; have the name lead to "
-            "this host, or on this host by a line in /etc/hosts, and start again"
+            f"another server answers at the address that people use, {url}; make the name lead to "
+            "this host, or add a line for it to /etc/hosts on this host, and start again"
         )

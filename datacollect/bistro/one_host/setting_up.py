@@ -218,7 +218,8 @@ def recipient_of(file: Path) -> str:
         return str(pyrage.x25519.Identity.from_str(lines[0]).to_public())
     except (IndexError, pyrage.IdentityError):
         raise ProblemError(
-            f"{document_name(file)}: must hold an identity of age; remove it, and another is made"
+            f"{document_name(file)}: must hold an identity of age; remove that file, and the same "
+            "command makes another"
         ) from None
 
 
@@ -289,8 +290,8 @@ def _listed(place: str) -> list[dict[str, str]]:
         answer = asker.get("", MOST_LIST_BYTES)
     if answer.status != 200:
         raise ProblemError(
-            f"--witnesses: {place} must be a list of witnesses, and answers {answer.status}; open "
-            "it in a browser, or give a file"
+            f"--witnesses: {place} must be a list of witnesses, but the server answers "
+            f"{answer.status}; open it in a browser, or give a file"
         )
     return read_witnesses(answer.body.decode(errors="replace"), place)
 

@@ -86,7 +86,7 @@ class Ways:
             raise ProblemError("--certificate and --certificate-key belong together; give both")
         if self.acme is not None and self.address is None:
             raise ProblemError(
-                "--address must say the name that the certificate is to be for; add --address HOST"
+                "--address must say for which name the certificate is made; add --address HOST"
             )
 
     @property

@@ -202,8 +202,8 @@ def replace_ticket(
         known = get_close_matches(person, [row.person for row in rows.values()], 1)
         hint = f"; did you mean {known[0]!r}?" if known else ""
         raise ProblemError(
-            f"{document_name(folder / LIST)}: must name {shown(person)}, whose ticket is lost, and "
-            f"names nobody of that name{hint}"
+            f"{document_name(folder / LIST)}: must name {shown(person)}, whose ticket is lost, "
+            f"but names nobody of that name{hint}"
         )
     path = folder / f"{file_stem(person)}{TICKET_SUFFIX}"
     _put_aside(path, lost[-1])

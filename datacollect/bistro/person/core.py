@@ -253,7 +253,7 @@ class HandingIn:
         log = self.event.services[i].log
         word = read_acknowledgement(answer.body, log.name)
         if not word.is_by(log, self.receipt.entry):
-            raise ProblemError("its acknowledgement is not signed by its log's key")
+            raise ProblemError("the service's acknowledgement is not signed by the key of its log")
         self.receipt = self.receipt.with_word(word)
         self._holders.add(i)
         self._turn_s = now_s + TRUSTED_S
@@ -267,7 +267,7 @@ class HandingIn:
         if answer.status == 404:
             # It does not hold what it has acknowledged: its word in the receipt is evidence.
             self._holders.discard(i)
-            asked.failed(now_s, "it has acknowledged the entry, but does not hold it")
+            asked.failed(now_s, "the service has acknowledged the entry, but does not hold it")
             self._turn_s = now_s
             return
         if answer.status != 200:
@@ -276,9 +276,9 @@ class HandingIn:
         proof = LogProof.parse(answer.body)
         found = proved_time(proof, self.receipt.entry, self.event)
         if found.log != self.event.services[i].log.name:
-            raise ProblemError("its proof is of another log")
+            raise ProblemError("the service's proof is of another log")
         if found.time_s is None:
-            raise ProblemError(f"its proof does not count: {found.why_not}")
+            raise ProblemError(f"the service's proof does not count: {found.why_not}")
         n_own = sum(each.signed.checkpoint.origin == found.log for each in self.receipt.proofs)
         if n_own < MOST_OF_ONE_LOG or self.time_s is None or found.time_s < self.time_s:
             self.receipt = self.receipt.with_more(proofs=[proof])

@@ -377,7 +377,7 @@ def _receipt(item: Item, commitment: Commitment) -> Receipt:
     receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
     if receipt.commitment != commitment:
         raise ProblemError(
-            f"{document_name(item.receipt)}: is of something else than "
+            f"{document_name(item.receipt)}: is the receipt of something else than "
             f"{document_name(item.keep)}; keep both, and name another folder with -o"
         )
     return receipt
@@ -526,7 +526,7 @@ def _require_same_names(item: Item, kept: Kept, name: str) -> None:
         first = min(named ^ sealed)
         why = "was not sealed with the others" if first in named else "is not named with the others"
         raise ProblemError(
-            f"{name}: is of other files: {first!r} {why}; to go on with what was sealed, name "
+            f"{name}: is of other files: {first!r} {why}; to continue with what was sealed, name "
             f"{name} alone; to hand in these files, name another folder with -o"
         )
 
@@ -538,8 +538,8 @@ def _require_source(item: Item, kept: Kept) -> None:
         if lost is not None:
             raise ProblemError(
                 f"{document_name(item.keep)}: its ciphertext is damaged, and "
-                f"{document_name(lost.path)} is not there as it was, to be sealed again; put it "
-                "back"
+                f"{document_name(lost.path)}, which must be sealed again, is missing or changed; "
+                "put it back as it was"
             )
         return
     with naming_unread(item.source):
@@ -547,7 +547,8 @@ def _require_source(item: Item, kept: Kept) -> None:
     if not is_there or not is_unchanged(item.source, kept):
         raise ProblemError(
             f"{document_name(item.keep)}: its ciphertext is damaged, and "
-            f"{document_name(item.source)} is not there as it was, to be sealed again; put it back"
+            f"{document_name(item.source)}, which must be sealed again, is missing or changed; "
+            "put it back as it was"
         )
 
 
@@ -603,8 +604,8 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
             item.anew.unlink()
         changed = changed_of(item.sources(kept), kept) if kept.files else None
         raise ProblemError(
-            f"{document_name(item.source if changed is None else changed.path)}: has changed since "
-            "it was handed in, and must be sealed again as it was; put it back"
+            f"{document_name(item.source if changed is None else changed.path)}: has changed "
+            "since it was handed in, and must be sealed again as it was; put the old content back"
         )
     return made, True
 

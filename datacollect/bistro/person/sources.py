@@ -88,8 +88,8 @@ def _require_plain(file: Path) -> None:
         )
     if file.name.endswith(SUFFIX) and is_keep(file):
         raise ProblemError(
-            f"{document_name(file)}: was kept when something was handed in, and is for your eyes "
-            "alone; move it out of the folder"
+            f"{document_name(file)}: was written when something was handed in, and holds secrets "
+            "of yours; move it out of the folder"
         )
 
 

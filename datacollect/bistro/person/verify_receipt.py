@@ -170,8 +170,9 @@ def _proof_at(path: Path, given: _Given) -> ContentProof:
     proof = read_content_proof(read_bytes(path), name)
     if proof.entry != given.receipt.entry:
         raise ProblemError(
-            f"{name}: is of entry {proof.entry.hex()}, {document_name(given.place)} of "
-            f"{given.receipt.entry.hex()}; take the proof that was written beside this receipt"
+            f"{name}: is the proof of entry {proof.entry.hex()}, but {document_name(given.place)} "
+            f"is the receipt of {given.receipt.entry.hex()}; take the proof that was written "
+            "beside this receipt"
         )
     return proof
 

@@ -121,7 +121,9 @@ class Bistro:
             self._amending.close()
             self._store.close()
             if isinstance(error, RuntimeError):  # no more threads to be had
-                raise TransferError(f"accept: {error}; allow for more, and start again") from None
+                raise TransferError(
+                    f"accept: {error}; allow this agent more threads, and start it again"
+                ) from None
             raise
 
     def _own(self) -> EventBistro | None:
@@ -134,9 +136,9 @@ class Bistro:
         own = self._own()
         if own is None:
             raise ProblemError(
-                f"accept: {event_file} must name a bistro with the key {self._key.public}, that of "
-                "receipt_key, and neither it nor an amendment does; use the key whose public half "
-                "the organiser has"
+                f"accept: {event_file} must name a bistro with the key {self._key.public}, which "
+                "belongs to receipt_key, but neither that file nor an amendment does; use the key "
+                "whose public half the organiser has"
             )
         return own
 
@@ -225,7 +227,9 @@ class Bistro:
         try:
             return self._store.free_bytes()
         except StoreError:
-            raise RefusedError("the disk fails; continue elsewhere", NO_ROOM) from None
+            raise RefusedError(
+                "this bistro's disk fails; continue at another bistro", NO_ROOM
+            ) from None
 
     def ask(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, once all that the answer promises is kept.
@@ -247,11 +251,13 @@ class Bistro:
         while self._n_kept < n_added and era == self._era:
             self._kept.wait()
         if era != self._era:
-            raise RefusedError("the disk has failed; continue, here or elsewhere", NO_ROOM)
+            raise RefusedError(
+                "this bistro's disk has failed; continue, here or at another bistro", NO_ROOM
+            )
 
     def _told(self, event: Told, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
         if self._core is None or self._is_ended:
-            raise RefusedError("the disk has failed; continue elsewhere", NO_ROOM)
+            raise RefusedError("this bistro's disk has failed; continue at another bistro", NO_ROOM)
         answer: Refuse | Tell | None = None
         try:
             for action in self._core.handle(event):
@@ -269,7 +275,9 @@ class Bistro:
                     self._n_added += 1
         except StoreError as error:
             self._failed(error)
-            raise RefusedError("the disk is full or failing; continue elsewhere", NO_ROOM) from None
+            raise RefusedError(
+                "this bistro's disk is full or failing; continue at another bistro", NO_ROOM
+            ) from None
         self._work.notify()
         return answer, self._n_added, self._era
 
@@ -324,7 +332,9 @@ class Bistro:
         try:
             hash_.catch_up(self._store.bytes_of(upload, hash_.n_bytes))
         except StoreError as error:
-            raise RefusedError(f"what has come cannot be read: {error}", 500) from None
+            raise RefusedError(
+                f"what has arrived of the upload cannot be read: {error}", 500
+            ) from None
 
     def receipt_of(self, upload: Upload) -> str:
         """Return the token that says what is held."""
@@ -419,7 +429,7 @@ class Bistro:
         request = self.enter(exchange)
         try:
             if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
-                raise RefusedError("send a note by POST", 405)
+                raise RefusedError("use POST to send a signed note", 405)
             self.limits.count_address(exchange.address, time.monotonic())
             # Anybody may promise a note, and send a byte of it now and then.
             exchange.hold_place(False)
@@ -427,7 +437,7 @@ class Bistro:
             while part := exchange.read():
                 data += part
                 if time.monotonic() > end_s:
-                    raise RefusedError("it arrives too slowly", 408)
+                    raise RefusedError("the note arrives too slowly", 408)
             exchange.hold_place(True)
             self.ask(post.read(request, time.time(), data, self.event))
             exchange.answer(200)

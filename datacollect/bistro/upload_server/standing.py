@@ -24,16 +24,36 @@ if TYPE_CHECKING:
 
 FACTS = Table(
     "how a bistro is",
-    "What it says of itself.",
+    "What a bistro says of itself.",
     (
-        Field("bistro", Text(), "Its name in the event.", required=True),
+        Field("bistro", Text(), "The bistro's name in the event.", required=True),
         Field("event", Text(), "The event's id.", required=True),
-        Field("free_bytes", Whole("bytes"), "Bytes that it still accepts.", required=True),
-        Field("stored_bytes", Whole("bytes"), "Not yet collected.", required=True),
-        Field("reserved_bytes", Whole("bytes"), "Promised to pushes.", required=True),
-        Field("wait_s", Number("seconds"), "How long an upload waits.", required=True),
-        Field("oldest_s", Number("seconds"), "Since when its oldest waits.", nullable=True),
-        Field("last_contact_s", Number("seconds"), "When the destination spoke.", nullable=True),
+        Field("free_bytes", Whole("bytes"), "Bytes that the bistro still accepts.", required=True),
+        Field(
+            "stored_bytes",
+            Whole("bytes"),
+            "Bytes at the bistro that are not yet collected.",
+            required=True,
+        ),
+        Field(
+            "reserved_bytes",
+            Whole("bytes"),
+            "Bytes kept free for uploads that have begun.",
+            required=True,
+        ),
+        Field("wait_s", Number("seconds"), "Seconds that a new upload must wait.", required=True),
+        Field(
+            "oldest_s",
+            Number("seconds"),
+            "When the oldest upload that is not yet collected arrived.",
+            nullable=True,
+        ),
+        Field(
+            "last_contact_s",
+            Number("seconds"),
+            "When the destination last asked the bistro.",
+            nullable=True,
+        ),
     ),
 )
 
@@ -80,11 +100,13 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
     """Return what a bistro has answered of itself; raise `TransferError` where that is nothing."""
     if answer.status == 503:
         raise TransferError(
-            f"{place}: accepts nothing now: its disk is full or failing; make room there, its "
-            "agent's log says why"
+            f"{place}: accepts nothing now: its disk is full or failing; make room there; its "
+            "agent's log says more"
         )
     if answer.status != 200:
-        raise TransferError(f"{place}: answers {answer.status}, and not as a bistro does")
+        raise TransferError(
+            f"{place}: the server answers {answer.status}, so it is no bistro; check the address"
+        )
     try:
         tree = json_file(answer.body, place)
         if not isinstance(tree, dict):
@@ -95,4 +117,4 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
                 raise ProblemError(f"{key} must be below {TIME_STOP}, got {facts[key]:g}")
         return facts
     except ProblemError as error:
-        raise TransferError(f"does not answer as a bistro does: {error}") from None
+        raise TransferError(f"the answer is not one of a bistro: {error}") from None

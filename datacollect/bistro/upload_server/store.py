@@ -163,7 +163,7 @@ class UploadStore:
         data = b"".join(blocks)
         if len(data) != action.n_bytes:
             raise StoreError(
-                f"{self._served}: segment {action.source} has changed since it was written"
+                f"{self._served}: the segment {action.source} has changed since the bistro wrote it"
             )
         self._files.write(action.segment, action.segment_offset, data)
         return places

@@ -26,16 +26,22 @@ ACCEPT = Table(
         Field(
             "folder",
             Text(),
-            "Where uploads are kept. The agent serves its subfolder `served` by itself.",
+            "Folder where uploads are kept. The agent serves the subfolder `served` in it without "
+            "being told.",
             required=True,
         ),
         Field(
             "bytes",
             Whole("bytes", minimum=1),
-            "Bytes that they may take.",
+            "Room for uploads: the most bytes that they may take.",
             required=True,
         ),
-        Field("receipt_key", Text(), "File of the bistro's private key.", required=True),
+        Field(
+            "receipt_key",
+            Text(),
+            "File of the bistro's private key, which signs receipts.",
+            required=True,
+        ),
         Field(
             "expire_s",
             Number("seconds", positive=True),
@@ -45,7 +51,7 @@ ACCEPT = Table(
         Field(
             "keep_s",
             Number("seconds"),
-            "For how many seconds what was collected stays, while there is room.",
+            "For how many seconds an upload stays here after it is collected, while there is room.",
             default=KEEP_S,
         ),
     ),

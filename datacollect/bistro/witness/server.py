@@ -116,9 +116,9 @@ def run_witness(
         witness = WitnessServer(config, store, report)
         server = WebServer(config.listening, witness.handle, config.behind)
         if config.is_trusted:
-            report('clock = "trusted": its operator vouches for its clock')
+            report('clock = "trusted": the operator of this witness vouches for its clock')
         elif fault := witness.clock_fault():
-            report(f"{fault}: nothing is signed until it is")
+            report(f"{fault}: until this changes, the witness signs nothing")
         with given_back():
             asyncio.run(_serve(server, bound, lambda url: ready(url, key), report))
 

@@ -130,7 +130,7 @@ def test_interrupted_at_each_step_the_same_call_goes_on(
         broken.setattr(forgetting, "STEPS", (*steps[:step], stopping(steps[step], is_done)))
         assert run(FORGET) != 0
     assert run([*FORGET[:3], BOB, *FORGET[4:]]) == 2
-    assert "run that again first" in " ".join(capsys.readouterr().err.split())
+    assert "first run `datacollect event forget` again" in " ".join(capsys.readouterr().err.split())
     assert run(FORGET) == 0
     require_forgotten(collected, tmp_path)
 

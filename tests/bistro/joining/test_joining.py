@@ -116,7 +116,7 @@ def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path
         *("join", fresh, "--as", "bistro", "--folder", "again"),
         *("--address", f"{hosts[0].name}:{free_port()}", *hosts[0].ways[4:]),
     )
-    assert "has joined as witness: a host with two parts can lie for both" in twice
+    assert "has joined as witness: a host with two roles can lie in both" in twice
     own = organiser.refused(
         *("join", fresh, "--as", "bistro", "--folder", "own"),
         *("--address", f"{organiser.name}:{free_port()}", *organiser.ways[4:]),

@@ -188,7 +188,7 @@ HOSTILE = {
     ),
     "two witnesses": (
         answering("/checkpoint", log_of([400], n_witnesses=2).head()),
-        "2 witnesses have signed its checkpoint of 400 entries, and 3 are needed",
+        "2 witnesses have signed the checkpoint of 400 entries, and 3 are needed",
     ),
     "no checkpoint": (answering("/checkpoint", b"\xff\0"), "the checkpoint"),
     "fails": (answering("/checkpoint", b"", 500), "answers 500"),

@@ -333,7 +333,7 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert "none: no such folder; name the folder of the receipts" in capsys.readouterr().err
     # Nothing was lost: nothing is needed.
     assert run(one) == 0
-    assert "it can continue: start it" in capsys.readouterr().out
+    assert "the log can continue: start its server" in capsys.readouterr().out
     shutil.rmtree(service.folder)
     assert run(one) == 2
     assert "no such folder; name a mirror of the log with --from" in capsys.readouterr().err
@@ -342,4 +342,4 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert run([*one, "--from", str(tmp_path / "mirror")]) == 1
     said = capsys.readouterr().out
     assert "is silent" in said
-    assert "3 witnesses must sign; ask again" in said
+    assert "3 witnesses must answer; run this again" in said

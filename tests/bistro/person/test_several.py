@@ -214,7 +214,7 @@ def test_what_is_no_file_in_a_folder_is_refused(here):
     refused(["src"], r"src/loop: is not a regular file")
     (here / "src" / "loop").unlink()
     (here / "a.txt+1.keep").rename(here / "src" / "a.keep")
-    refused(["src"], r"src/a\.keep: was kept when something was handed in, and is for your eyes")
+    refused(["src"], r"src/a\.keep: was written when something was handed in, and holds secrets")
     # What is called so by others is a file as any other.
     (here / "src" / "a.keep").write_text("")
     sealed(["src"])

@@ -144,7 +144,7 @@ def test_a_proof_of_another_receipt_is_named_with_both_entries(here, capsys):
     given = ("--file", "a.txt", "--proof", "b.txt.proof")
     code, said = verified(capsys, "a.txt.receipt.json", *given)
     assert code == 2
-    assert f"b.txt.proof: is of entry {second.entry.hex()}" in said
+    assert f"b.txt.proof: is the proof of entry {second.entry.hex()}" in said
     assert f"a.txt.receipt.json of {first.entry.hex()}; take the proof that was written" in said
     # Found by itself it is passed over, where the .keep still shows the file.
     shutil.copy(here / "b.txt.proof", here / "a.txt.proof")
@@ -152,7 +152,7 @@ def test_a_proof_of_another_receipt_is_named_with_both_entries(here, capsys):
     (here / "a.txt.keep").unlink()
     code, said = verified(capsys, "a.txt.receipt.json", "--file", "a.txt")
     assert code == 2
-    assert f"a.txt.proof: is of entry {second.entry.hex()}" in said
+    assert f"a.txt.proof: is the proof of entry {second.entry.hex()}" in said
     code, said = verified(capsys, "a.txt.receipt.json", "--proof", "a.txt.proof")
     assert code == 2
     assert "a proof shows which file was handed in; give that file, too" in said

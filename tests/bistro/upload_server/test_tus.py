@@ -418,7 +418,7 @@ def test_command_takes_no_other_server_for_a_bistro(body, capsys):
         assert run(["bistro", "status", server.url]) == 3
     said = capsys.readouterr()
     assert said.out == ""
-    assert "does not answer as a bistro does" in said.err
+    assert "the answer is not one of a bistro" in said.err
 
 
 def test_nobody_is_told_of_what_another_has_sent_before_it_is_kept(event, north, monkeypatch):

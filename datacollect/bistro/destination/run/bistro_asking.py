@@ -49,7 +49,7 @@ class BistroAsking:
             if answer.status != 200:
                 words = safe_text(answer.body[:200].decode(errors="replace").strip())
                 raise TransferError(
-                    f"answers {answer.status} when told what it may delete: {words}"
+                    f"the bistro answers {answer.status} when told what it may delete: {words}"
                 )
 
         self._with_each(notes, tell)

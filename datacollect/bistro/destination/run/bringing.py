@@ -173,8 +173,8 @@ def read_network(path: Path, event: Event) -> Collection:
         own = tree.get("agents", {})
         for name in own.keys() & stand_ins.keys() if isinstance(own, dict) else ():
             raise ProblemError(
-                f"agents.{name}: the event names a bistro of that name, with its address; leave "
-                "it out"
+                f"agents.{name}: the event's file names a bistro of that name, with its address; "
+                f"leave agents.{name} out"
             )
         agents = {**own, **stand_ins} if isinstance(own, dict) else own
         return Collection.from_dict({**tree, "agents": agents}, folder)

@@ -228,7 +228,7 @@ class Destination:
     def _take_batch(self, bistro: str, number: int, path: Path) -> None:
         batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")
         if (batch.bistro, batch.number) != (bistro, number):
-            raise ProblemError(f"it is batch {batch.number} of {batch.bistro}")
+            raise ProblemError(f"the file holds batch {batch.number} of {batch.bistro}")
         self.register.held.take_batch(batch, self.opener.ticket_keys)
 
     def _take_index(self, bistro: str, number: int, path: Path) -> None:
@@ -352,7 +352,7 @@ def _bounded(path: Path, most_bytes: int) -> bytes:
     """Return what is in a file; raise `ProblemError` where that is more than may be."""
     n_bytes = path.stat().st_size
     if n_bytes > most_bytes:
-        raise ProblemError(f"it has {n_bytes} bytes, and may have {most_bytes}")
+        raise ProblemError(f"the file has {n_bytes} bytes, and may have at most {most_bytes}")
     return path.read_bytes()
 
 

@@ -127,7 +127,9 @@ class LoadTelling:
             try:
                 self.tell_once(time.time())
             except Exception as error:  # noqa: BLE001 - said; without tables people go on, too
-                self.report(f"the table of loads: {type(error).__name__}: {error}")
+                self.report(
+                    f"the table of loads could not be sent: {type(error).__name__}: {error}"
+                )
             self._is_over.wait(max(self.every_s - (time.monotonic() - began_s), 1.0))
 
     def tell_once(self, now_s: float) -> None:
@@ -145,7 +147,9 @@ class LoadTelling:
                 if data is not None:
                     answer = asker.post(LOADS_PATH, data, "text/plain; charset=utf-8")
                     if answer.status != 200:
-                        raise TransferError(f"answers {answer.status} to the table of loads")
+                        raise TransferError(
+                            f"the service answers {answer.status} to the table of loads"
+                        )
                 head = head_of(services[url], Bounded(asker, 0.0))
             return 0 if head is None else head.checkpoint.size
 

@@ -50,7 +50,7 @@ class Bounded:
             if answer.status != 429:
                 pause_s = 0.0
             if time.monotonic() + pause_s > self._until_s and (pause_s or path != "/checkpoint"):
-                raise TransferError("delays readers of its log for too long")
+                raise TransferError("the service delays readers of its log for too long")
             if not pause_s:
                 return answer
             time.sleep(pause_s)
@@ -112,7 +112,10 @@ def read_table(service: Service, event: Event, asker: Asks) -> LogTable:
     # A service alone may say that its log is as long as it likes.
     if checkpoint_time(head, event).time_s is None:
         n_entries = counted(size, "entry", "entries")
-        raise ProblemError(f"no quorum has signed its log of {n_entries}, so it is not read")
+        raise ProblemError(
+            f"no quorum of witnesses has signed this service's log of {n_entries}, so the log is "
+            "not read"
+        )
     within_s = READ_WITHIN_S + MILLION_WITHIN_S * size / 1e6
     whole = read_log(service, event, Bounded(asker, within_s), head=head)
     if whole is None or whole.log.size == 0:

@@ -178,4 +178,4 @@ class LogTimes:
             return proved_time(LogProof.parse(answer.body), entry, self.event).time_s
         if answer.status in (202, 404):
             return None
-        raise TransferError(f"answers {answer.status} when asked for a proof")
+        raise TransferError(f"the service answers {answer.status} when asked for a proof")

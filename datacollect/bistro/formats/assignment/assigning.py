@@ -83,7 +83,7 @@ def assign(
     for name in names:
         if name not in rows:
             raise ProblemError(
-                f"near must be of bistros in the table, got {shown(name)}{nearest_hint(name, rows)}"
+                f"near must name bistros of the table, got {shown(name)}{nearest_hint(name, rows)}"
             )
     stored = {name: row.stored_bytes for name, row in rows.items()}
     chosen: list[str] = []

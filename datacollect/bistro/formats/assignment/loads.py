@@ -41,7 +41,7 @@ LOADS = Table(
         Field(
             "number",
             Whole(stop=SIZE_STOP),
-            "Number of the table; it rises with each.",
+            "Number of this table; each later table has a higher one.",
             required=True,
         ),
         Field(
@@ -52,21 +52,31 @@ LOADS = Table(
             Rows(
                 Table(
                     "a bistro's load",
-                    "Bytes that lie there, and how fast they leave.",
+                    "Bytes that lie at a bistro, and how fast they leave.",
                     (
-                        Field("bistro", Text(), "Its name in the event.", required=True),
-                        Field("stored_bytes", Whole("bytes"), "Not yet collected.", required=True),
-                        Field("uplink_bytes_per_s", _RATE, "Of the host.", required=True),
+                        Field("bistro", Text(), "The bistro's name in the event.", required=True),
+                        Field(
+                            "stored_bytes",
+                            Whole("bytes"),
+                            "Bytes at the bistro that are not yet collected.",
+                            required=True,
+                        ),
+                        Field(
+                            "uplink_bytes_per_s",
+                            _RATE,
+                            "Rate at which the bistro's host can send.",
+                            required=True,
+                        ),
                         Field(
                             "free_bytes",
                             Whole("bytes"),
-                            "Bytes that it still accepts.",
+                            "Bytes that the bistro still accepts.",
                             required=True,
                         ),
                         Field(
                             "wait_s",
                             Number("seconds"),
-                            "How long a push waits there now.",
+                            "Seconds that an upload to the bistro must wait now.",
                             required=True,
                         ),
                     ),

@@ -200,7 +200,10 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
         raise ProblemError(f"{place} is of another event, {of_event.hex()[:16]}…")
     bistro = next((each for each in event.bistros if each.name == lines[2]), None)
     if bistro is None or not is_by(note, bistro_key(event, bistro)):
-        raise ProblemError(f"{place} must be signed by a bistro of the event, {shown(lines[2])}")
+        raise ProblemError(
+            f"{place} must be signed by the bistro of the event that it names, got "
+            f"{shown(lines[2])}"
+        )
     raw, row = data[4 + n_note :], row_of_event(event)
     n_rows = whole(lines[-3], f"{place}: its number of rows", MOST_ROWS + 1)
     if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[-2]:

@@ -49,11 +49,11 @@ AMENDMENT = Document(
             "Number of this amendment of the event, from 1.",
             required=True,
         ),
-        Field("deadline", ClockTime(), "A later deadline, with offset."),
+        Field("deadline", ClockTime(), "A later deadline, with its offset from UTC."),
         Field("revoked", ListOf(Hex()), "Hashes of tickets that no longer count.", default=()),
         BISTROS,
         SUCCESSOR,
-        Field("cancelled", Text(), "Why the event has ended for good, for people to read."),
+        Field("cancelled", Text(), "Reason why the event was cancelled, for people to read."),
     ),
     remedy="`datacollect event extend EVENT.toml` writes one",
 )
@@ -145,7 +145,8 @@ def _amendment(note: Note, event: Event) -> Amendment:
     values = AMENDMENT.read(parse_toml(note.text, "its text"))
     if values["event"] != event.id:
         raise ProblemError(
-            f"event must be {event.id.hex()}, got {values['event'].hex()}: it is of another event"
+            f"event must be {event.id.hex()}, got {values['event'].hex()}: this amendment is for "
+            "another event"
         )
     deadline = values["deadline"]
     verdicts = values["verdicts"] or {"log": None, "url": None}
@@ -185,7 +186,8 @@ def check_amendment(event: Event, amendment: Amendment) -> None:
             )
         if amendment.verdicts is not None and event.verdicts is None:
             raise ProblemError(
-                "verdicts must succeed a log of verdicts, and the event has none; leave it out"
+                "verdicts must name a log that replaces the event's log of verdicts, but the "
+                "event has none; leave verdicts out"
             )
         check_event(_changed(event, amendment))
 

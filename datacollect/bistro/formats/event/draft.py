@@ -63,8 +63,8 @@ def complete(
     tree = {"format": EVENT_FORMAT, **draft}
     if tree.setdefault("organiser", organiser) != organiser:
         raise ProblemError(
-            f"organiser must be the key that is given, {organiser}, got {shown(tree['organiser'])}"
-            "; leave it out of the draft"
+            f"organiser must be the key that is given, {organiser}, got "
+            f"{shown(tree['organiser'])}; leave organiser out of the draft"
         )
     # What an event leaves out is of the first kind: so older ones stay as they were.
     tree.setdefault("content", CONTENT_FORMATS[-1])

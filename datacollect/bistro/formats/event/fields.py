@@ -28,7 +28,9 @@ LIMITS = Table(
     "the table limits",
     "Limits of what a person may hand in.",
     (
-        Field("bytes", Whole("bytes", minimum=1), "Longest sealed file; any length if absent."),
+        Field(
+            "bytes", Whole("bytes", minimum=1), "Most bytes of a sealed file; any size if absent."
+        ),
         Field(
             "commitments_per_ticket",
             Whole(minimum=1, stop=10_001),
@@ -49,7 +51,12 @@ SERVICE = Table(
     "A service, which keeps a log of the event.",
     (
         Field("url", Url(), "Where it is.", required=True),
-        Field("log", LogKey(), "The log's verifier key; its origin is fresh.", required=True),
+        Field(
+            "log",
+            LogKey(),
+            "Verifier key of the log; no other log has had its origin (name).",
+            required=True,
+        ),
     ),
 )
 
@@ -59,7 +66,7 @@ WITNESS = Table(
     "grown.",
     (
         Field("url", Url(), "Where it is.", required=True),
-        Field("vkey", WITNESS_KEY, "Its verifier key.", required=True),
+        Field("vkey", WITNESS_KEY, "The witness's verifier key.", required=True),
     ),
 )
 
@@ -69,9 +76,11 @@ BISTRO = Table(
     (
         Field("name", HostName(), "Its name.", required=True),
         Field("url", Url(), "Where it is.", required=True),
-        Field("key", PublicKey(), "Signs its receipts.", required=True),
-        Field("fingerprint", FINGERPRINT, "Of its certificate."),
-        Field("ca", CERTIFICATES, "Who has signed its certificate, PEM."),
+        Field(
+            "key", PublicKey(), "Public key of the bistro, which signs its receipts.", required=True
+        ),
+        Field("fingerprint", FINGERPRINT, "Fingerprint of the bistro's certificate."),
+        Field("ca", CERTIFICATES, "Certificate of the authority that signed the bistro's, PEM."),
     ),
 )
 
@@ -83,7 +92,7 @@ AUTHORITY = Table(
         Field(
             "certificate",
             CERTIFICATES,
-            "Root certificate, and those that lead to it, PEM.",
+            "The authority's root certificate, and those that lead to it, PEM.",
             required=True,
         ),
     ),
@@ -94,11 +103,15 @@ VERDICTS = Table(
     "The log in which the destination publishes what it has collected.",
     (
         Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),
-        Field("url", Url(), "Where people read it; if absent, they cannot ask for verdicts."),
+        Field(
+            "url",
+            Url(),
+            "Address where people read the log; if absent, they cannot ask for verdicts.",
+        ),
     ),
 )
 
-SUCCESSOR = Field("verdicts", VERDICTS, "The log of verdicts that succeeds the one before.")
+SUCCESSOR = Field("verdicts", VERDICTS, "The log of verdicts that replaces the one before.")
 
 BISTROS = Field("bistros", Rows(BISTRO), "Upload servers.", default=())
 
@@ -107,14 +120,20 @@ EVENT = Document(
     "Who hands in what, to whom, until when. Its id is the SHA-256 of this file's bytes.",
     (
         Field("format", Text(EVENT_FORMATS[::-1]), "Format and version.", required=True),
-        Field("name", Text(), "What people call it.", required=True),
+        Field("name", Text(), "What people call the event.", required=True),
         Field("opens", ClockTime(), "When entries are first accepted; at once if absent."),
-        Field("deadline", ClockTime(), "Deadline for handing in, with offset.", required=True),
+        Field(
+            "deadline",
+            ClockTime(),
+            "Deadline for handing in, with its offset from UTC.",
+            required=True,
+        ),
         Field("timezone", Text(), "Time zone whose clocks are shown, an IANA name.", required=True),
         Field(
             "lag_s",
             Whole("seconds", stop=MOST_LAG_S + 1),
-            "How long witnesses may take to see an entry; people are not shown it as spare time.",
+            "Seconds after the deadline in which witnesses may still sign an entry that came in "
+            "time; people are not offered them.",
             default=10,
         ),
         Field(
@@ -124,7 +143,12 @@ EVENT = Document(
             required=True,
         ),
         Field("keep_until", ClockTime(), "Until when logs are kept.", required=True),
-        Field("organiser", PublicKey(), "Signs tickets and amendments.", required=True),
+        Field(
+            "organiser",
+            PublicKey(),
+            "Public key of the organiser, who signs tickets and amendments.",
+            required=True,
+        ),
         Field(
             "recipients",
             ListOf(Recipient(), 1, 16, "must be a list of 1 to 16 recipients of age"),
@@ -152,23 +176,38 @@ EVENT = Document(
         Field(
             "content",
             Text(CONTENT_FORMATS),
-            "How files are committed to; with the second kind people get a NAME.proof.",
+            "How entries commit to files; with the second format people get a NAME.proof.",
             default=CONTENT_FORMATS[0],
         ),
         Field(
             "alone",
             Flag(),
-            "Whether the host of the event is its only witness: then it proves nothing against "
-            "that host.",
+            "Whether the event's host is the only witness: times then prove nothing against that "
+            "host.",
             default=False,
         ),
-        Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
+        Field(
+            "quorum",
+            Whole(minimum=1, stop=33),
+            "How many witnesses must sign before a time counts.",
+            required=True,
+        ),
         Field("limits", LIMITS, "Limits of what a person may hand in."),
-        Field("services", Rows(SERVICE), "Logs; an entry in any counts.", required=True),
-        Field("witnesses", Rows(WITNESS), "Witnesses of all logs.", required=True),
-        Field("verdicts", VERDICTS, "The destination's log."),
+        Field(
+            "services",
+            Rows(SERVICE),
+            "Services, each with a log; an entry in any of the logs counts.",
+            required=True,
+        ),
+        Field("witnesses", Rows(WITNESS), "Witnesses; each signs for all logs.", required=True),
+        Field("verdicts", VERDICTS, "The destination's log of verdicts."),
         BISTROS,
-        Field("authorities", Rows(AUTHORITY), "Outside clocks; two must agree.", default=()),
+        Field(
+            "authorities",
+            Rows(AUTHORITY),
+            "Outside time stamp authorities (RFC 3161); two must agree.",
+            default=(),
+        ),
     ),
     remedy="`datacollect event new DRAFT.toml -o EVENT.toml` writes one",
 )

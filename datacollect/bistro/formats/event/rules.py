@@ -98,13 +98,14 @@ def _check_quorum(event: Event) -> None:
     if event.alone:
         if (k, n) != (1, 1):
             raise ProblemError(
-                "alone must be left out where there are several witnesses, got a quorum of "
-                f"{k} of {n}: it says that the host of the event is its only witness; leave it out"
+                f"alone must be left out where there are several witnesses, got a quorum of {k} "
+                f"of {n}: alone says that the event's host is the only witness; leave alone out"
             )
         return
     if k > n:
         raise ProblemError(
-            f"quorum must be at most the number of witnesses, {n}, got {k}; no time could be made"
+            f"quorum must be at most the number of witnesses, {n}, got {k}; otherwise no time "
+            "could ever count"
         )
     if k < 2 or 2 * k <= n:
         why = "one witness could backdate alone" if k < 2 else "a service alone could show two logs"
@@ -160,7 +161,7 @@ def _keys(event: Event) -> Iterator[tuple[str, str]]:
 
 def _check_names(event: Event) -> None:
     if not event.services:
-        raise ProblemError("services must name at least one; write [[services]]")
+        raise ProblemError("services must name at least one service; write [[services]]")
     for i, service in enumerate(event.services):
         if not _ORIGIN.fullmatch(service.log.name):
             raise ProblemError(

@@ -64,9 +64,17 @@ TICKET = Document(
     (
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
-        Field("token", Text(), "What services and bistros are shown.", required=True),
         Field(
-            "seed", SecretHex(KEY_BYTES), "Secret seed of its key: shown to nobody.", required=True
+            "token",
+            Text(),
+            "The part of the ticket that services and bistros are shown.",
+            required=True,
+        ),
+        Field(
+            "seed",
+            SecretHex(KEY_BYTES),
+            "Secret seed of the ticket's key: shown to nobody.",
+            required=True,
         ),
     ),
     remedy="the organiser of the event gives you one",

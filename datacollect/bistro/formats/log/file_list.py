@@ -139,15 +139,15 @@ class Frames:
         """
         if self._head or self._n_left or len(self._names) < self._count:
             raise FileListError(
-                f"the body must have {self._count} files, as its header says, and ends after "
-                f"{len(self._names)}, or within"
+                f"the body must have {self._count} files, as its header says, but ends after "
+                f"{len(self._names)}, or within one"
             )
 
     def _frame_bytes(self) -> int:
         """Return how long the frame is, as far as that is known."""
         if len(self._names) == self._count:
             raise FileListError(
-                f"the body must end after {self._count} files, as its header says, and goes on"
+                f"the body must end after {self._count} files, as its header says, but more follows"
             )
         if len(self._head) < _LENGTH_BYTES:
             return _LENGTH_BYTES

@@ -54,7 +54,8 @@ def json_file(data: bytes, name: str) -> Any:
     tree = parse_json(decode(data, name), name)
     if not _is_json(tree):
         raise ProblemError(
-            f"{name}: has NaN, Infinity or half a letter, which JSON does not allow; fetch it again"
+            f"{name}: has NaN, Infinity or half a character, which JSON does not allow; fetch the "
+            "file again"
         )
     return tree
 

@@ -35,20 +35,23 @@ _MOST_HASHES = (MOST_FILES - 1).bit_length()
 
 _FIELDS = (
     Field("format", Text(PROOF_FORMATS), "Format and version.", required=True),
-    Field("entry", Hex(), "The entry of the receipt that it belongs to.", required=True),
+    Field("entry", Hex(), "Entry of the receipt that this proof belongs to.", required=True),
     Field(
         "key",
         SecretHex(),
-        "Key of the file's code: whoever has it can test guesses.",
+        "Secret key of the keyed hashes: whoever has it can test guesses of the content.",
         required=True,
     ),
-    Field("name", Hex(), "Code of the file's name.", required=True),
-    Field("ticket", Hex(), "Code of the ticket's number.", required=True),
+    Field("name", Hex(), "Keyed hash of the file's name.", required=True),
+    Field("ticket", Hex(), "Keyed hash of the ticket's number.", required=True),
 )
 _AGAIN = "copy it again"
 _OF_SEVERAL = (
     Field(
-        "index", Number(stop=MOST_FILES, remedy=_AGAIN), "Which file it is, from 0.", required=True
+        "index",
+        Number(stop=MOST_FILES, remedy=_AGAIN),
+        "Number of this file among those handed in together, from 0.",
+        required=True,
     ),
     Field(
         "count",
@@ -59,7 +62,7 @@ _OF_SEVERAL = (
     Field(
         "path",
         ListOf(Hex(), 1, _MOST_HASHES, f"must be a list of 1 to {_MOST_HASHES} hashes"),
-        "Hashes from the file's code to what stands for all files.",
+        "Hashes that lead from this file's hash to the hash of all files together.",
         required=True,
     ),
 )

@@ -87,7 +87,7 @@ ACKNOWLEDGEMENT = Table(
     "an acknowledgement",
     "What a service said at once: that it holds the entry.",
     (
-        Field("log", Text(), "Origin of its log.", required=True),
+        Field("log", Text(), "Origin (name) of the service's log.", required=True),
         Field("index", Number(stop=SIZE_STOP), "The entry's index in the log.", required=True),
         Field(
             "time_s",
@@ -106,13 +106,13 @@ RECEIPT = Document(
         Field("format", Text(RECEIPT_FORMATS[::-1]), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("salt", Hex(), "Random.", required=True),
-        Field("size", Number("bytes", stop=SIZE_STOP), "Hash of the sealed file.", required=True),
+        Field("size", Number("bytes", stop=SIZE_STOP), "Bytes of the sealed file.", required=True),
         Field("ciphertext_sha256", Hex(), "Hash of the sealed file.", required=True),
         Field("content_p", Hex(), "Hash of what is sealed, keyed by a secret.", required=True),
         Field(
             "owner",
             Hex(),
-            "Public key: only the holder of its private half can push.",
+            "Public key: only the holder of its private half can send the file.",
             nullable=True,
         ),
         Field(
@@ -121,13 +121,33 @@ RECEIPT = Document(
             "Mark: the last bytes of the entry; null where entries of the event have none.",
             nullable=True,
         ),
-        Field("acknowledgements", Rows(ACKNOWLEDGEMENT), "Words of services.", default=()),
-        Field("proofs", PROOFS, "Proofs of logs, with witnesses' times.", default=()),
         Field(
-            "tokens", ListOf(Base64(), 0, 32, "must be a list of tokens"), "RFC 3161.", default=()
+            "acknowledgements",
+            Rows(ACKNOWLEDGEMENT),
+            "Services' signed acknowledgements.",
+            default=(),
         ),
-        Field("bistro_receipts", ListOf(Text()), "What bistros have signed.", default=()),
-        Field("collected", Text(), "Proof of the destination's log of verdicts.", nullable=True),
+        Field(
+            "proofs", PROOFS, "Proofs that logs hold the entry, with witnesses' times.", default=()
+        ),
+        Field(
+            "tokens",
+            ListOf(Base64(), 0, 32, "must be a list of tokens"),
+            "Time stamps of outside authorities (RFC 3161).",
+            default=(),
+        ),
+        Field(
+            "bistro_receipts",
+            ListOf(Text()),
+            "Receipts that bistros have signed for the file.",
+            default=(),
+        ),
+        Field(
+            "collected",
+            Text(),
+            "Proof, from the destination's log of verdicts, of what became of the file.",
+            nullable=True,
+        ),
     ),
     remedy="`datacollect upload` writes one",
 )
@@ -259,7 +279,8 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
     values = _read(RECEIPT, data, name)
     if (values["owner"] is None) != (values["format"] == RECEIPT_FORMATS[0]):
         raise ProblemError(
-            f"{name}: owner must be in a {RECEIPT_FORMATS[1]}, and in no other; copy it again"
+            f"{name}: a receipt must have owner if its format is {RECEIPT_FORMATS[1]}, and only "
+            "then; copy the receipt again"
         )
     return Receipt(
         commitment=Commitment(

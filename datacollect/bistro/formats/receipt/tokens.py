@@ -104,7 +104,9 @@ def _judged(token: bytes, message: bytes, which: int, authority: Authority) -> _
             raise ValueError(f"its time must be below {TIME_STOP} s since 1970, got {time_s}")
         return _Judged(which, time_s, public_keys(chain))
     except (VerificationError, ValueError, TypeError) as error:
-        raise ProblemError(f"it is no token of {authority.url} over this entry: {error}") from None
+        raise ProblemError(
+            f"the time stamp is not one of {authority.url} over this entry: {error}"
+        ) from None
 
 
 def certified_by(

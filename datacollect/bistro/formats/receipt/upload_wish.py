@@ -190,7 +190,11 @@ class Admission:
         if not proof.includes(entry):
             raise RefusedError("the proof is that of another entry", 403)
         if found.time_s > self._event.latest_s:
-            raise LateError("the proof's time is after the deadline; it is not collected", 403)
+            raise LateError(
+                "the proof's time is after the deadline; the destination does not collect this "
+                "upload",
+                403,
+            )
         if signed.token_sha256 in self._event.revoked:
             revoked_s = self._event.revoked_s(signed.token_sha256)
             if revoked_s is None or found.time_s > revoked_s:

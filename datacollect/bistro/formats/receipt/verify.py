@@ -206,8 +206,8 @@ def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> Non
         )
     if (receipt.commitment.owner is not None) != event.is_signed_for:
         raise ProblemError(
-            f"the receipt must be a {RECEIPT_FORMATS[event.version - 1]}, as those of the event "
-            "are: no other can be handed in there; take the one that was written for it"
+            f"the receipt must have the format {RECEIPT_FORMATS[event.version - 1]}, as all "
+            "receipts of this event; take the one that was written for this event"
         )
     require_mark(receipt.commitment, event, "the receipt")
 

@@ -347,8 +347,8 @@ def test_batches_in_the_place_of_others_are_named_and_not_taken(bench):
     shutil.move(south.folder / batch_name(0), north.folder / batch_name(0))
     bench.round()
     assert {(lie.who, lie.text) for lie in bench.lies} == {
-        ("north", f"Its file {batch_name(4)}: it is batch 0 of north."),
-        ("north", f"Its file {batch_name(0)}: it is batch 0 of south."),
+        ("north", f"Its file {batch_name(4)}: the file holds batch 0 of north."),
+        ("north", f"Its file {batch_name(0)}: the file holds batch 0 of south."),
     }
     # What is no report takes no room.
     assert [*(bench.folder / "fetched/north").glob("batches/*")] == []

@@ -151,7 +151,11 @@ def test_a_register_of_an_earlier_version_opens(status, collected):
     with closing(apsw.Connection(str(collected.folder / "register/register.sqlite"))) as db:
         db.execute("DROP TABLE kept")
     code, said = status()
-    assert (code, "of 2 files an earlier version recorded neither machine nor length" in said) == (
+    assert (
+        code,
+        "2 files: collected by an earlier version, which recorded neither machine nor length"
+        in said,
+    ) == (
         0,
         True,
     )

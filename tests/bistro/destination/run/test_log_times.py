@@ -208,4 +208,7 @@ def test_a_log_that_no_quorum_has_signed_is_not_read():
     found, said = times_of(few, most_asked=3)
     assert found == {}
     assert asked == ["/checkpoint"]
-    assert "no quorum has signed its log of 1 entry, so it is not read" in said[0]
+    assert (
+        "no quorum of witnesses has signed this service's log of 1 entry, so the log is not read"
+        in said[0]
+    )

@@ -89,7 +89,7 @@ FRAME = pd.DataFrame({"bistro": ["a"], "stored_bytes": [1], "uplink_bytes_per_s"
 @pytest.mark.parametrize(
     ("loads", "near", "size_bytes", "patience_s", "copies", "words"),
     [
-        (FRAME, ["b"], 1, 1, 1, "bistros in the table"),
+        (FRAME, ["b"], 1, 1, 1, "near must name bistros of the table"),
         (FRAME, ["a"], -1, 1, 1, "0 or more"),
         (FRAME, ["a"], 1, float("nan"), 1, "0 or more"),
         (FRAME, ["a"], 1, 1, 0, "0 or more"),
