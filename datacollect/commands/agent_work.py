@@ -172,7 +172,7 @@ def init_agent(
         facts = {"name": name, "url": introduction.url, "fingerprint": introduction.fingerprint}
         emit_json({**facts, "file": str(path)})
     else:
-        note("run on the collector's host: datacollect collection add, followed by this line:")
+        note("on the collector's host: datacollect collection add, followed by this line:")
         emit(str(introduction))
 
 

@@ -63,8 +63,7 @@ def tunnel(
         )
     if as_json and stdio:
         raise ProblemError(
-            "--json is for --listen: with --stdio, standard output carries the tunnel's bytes; "
-            "leave --json out"
+            "--json is for --listen: with --stdio, standard output carries the tunnel's bytes"
         )
     # Slow to import.
     from datacollect.transfer.tunnel.tunnel import opener_of

@@ -70,7 +70,7 @@ def test_measured_paths_are_taken_from_samples(tmp_path, capsys):
         ((*PATH, "--via", "K", "--via", "K"), "must begin with a relay's name, each relay once"),
         (("--samples", "nowhere"), "needs --from HOST and --to HOST"),
         (("--samples", "nowhere", "--from", "S", "--to", "D"), "no such folder"),
-        (("--samples", "x", "--rtt", "1 s"), "leave one out"),
+        (("--samples", "x", "--rtt", "1 s"), "leave one of them out"),
     ],
 )
 def test_bad_input_is_refused_in_words(given, message, capsys):

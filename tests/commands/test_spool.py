@@ -47,7 +47,7 @@ def test_lines_fit_80_columns_and_what_is_empty_is_called_as_it_was_given(
     more = 'spool = { folder = "spool", bytes = 1_000_000 }'
     write_agent(tmp_path, "K", connect_to={"S": "127.0.0.1:9"}, more=more)
     assert program(["spool", "list", "K.toml"]) == 0
-    assert capsys.readouterr().out == "K.toml: nothing is kept\n"
+    assert capsys.readouterr().out == "K.toml: the agent's spool is empty\n"
     now_s = time.time()
     store = SpoolStore(Held(tmp_path / "spool"), "K", 10**6)
     number = store.order("ed25519:x", "3f0c2a9d51e6b784", now_s + 9e4, now_s)

@@ -536,7 +536,8 @@ EXAMPLES = [
         as_it_says,
     ),
     Example(
-        "must name a bistro with the key {}, which belongs to receipt_key, but neither that file nor an amendment",
+        "must name a bistro with the key {}, which belongs to receipt_key, but neither that "
+        "file nor an amendment",
         bistro_of("east"),
         bistro_of("north"),
     ),

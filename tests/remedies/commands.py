@@ -128,7 +128,8 @@ EXAMPLES = [
         in_folder(f"{FEED} {OVER}"),
     ),
     Example(
-        "{} {}: cannot be combined with --samples, which says what was measured; leave one of them out",
+        "{} {}: cannot be combined with --samples, which says what was measured; leave one of "
+        "them out",
         fed([RATE_MEASURED, TIME_MEASURED], f"{BETWEEN} --rtt 1s"),
         fed([RATE_MEASURED, TIME_MEASURED], BETWEEN),
     ),
@@ -215,7 +216,7 @@ EXAMPLES = [
         ),
     ),
     Example(
-        "--host is for scripts; --as {} is one for all hosts",
+        "--host is for scripts; --as {} writes one file for all hosts",
         in_folder(
             PLAN, "pulls p.toml s.json --as csv --manifest f.csv --host D", p_toml=P, f_csv=FILES
         ),

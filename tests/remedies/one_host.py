@@ -374,12 +374,12 @@ EXAMPLES = (
         ),
     ),
     Example(
-        "--address must say how people reach this host, for {} is for",
+        "--address must say how people reach this host, since the certificate {} is for",
         wanted(names=("a.example", "b.example")),
         wanted(names=("a.example", "b.example"), with_ways={"address": "b.example"}),
     ),
     Example(
-        "--address must be a name of {}, which is for",
+        "--address must be a name that the certificate {} is for",
         wanted(with_ways={"address": "other.example"}),
         wanted(with_ways={"address": HOST}),
     ),

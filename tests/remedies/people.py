@@ -248,7 +248,7 @@ EXAMPLES = [
         asked(FORGET, left=over),
     ),
     Example(
-        "leave it out if the file arrived just now",
+        "leave --when out if the file arrived just now",
         asked(f"{ACCEPT} --when 9000-01-31T18:00"),
         asked(ACCEPT),
     ),

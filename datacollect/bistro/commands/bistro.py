@@ -58,7 +58,7 @@ def init(
     note_text(
         f"{path} is written; once {event} exists, start the bistro with: datacollect agent {path}"
     )
-    note("add this to the draft of the event, or give it to `event extend --bistros`:")
+    note("the draft of the event, or the file for `event extend --bistros`, needs this table:")
     emit(bistros_table(row))
 
 

@@ -101,7 +101,7 @@ def new(
         emit_text(sentence, 2)
     for sentence in made.cautions:
         note_text(f"caution: {sentence}")
-    note("write this into the files of the witnesses:")
+    note("the files of the witnesses need this line:")
     emit(f"logs = {toml_text(logs)}")
     note_text(f"publish {output} unchanged: any change makes it another event")
 
@@ -280,7 +280,7 @@ def _show_amended(done: Extended) -> None:
     if done.amendments is not None:
         note(f"people who verify receipts need this file: {done.amendments}")
     if done.logs:
-        note("write this into the files of the witnesses, which must then start again:")
+        note("the files of the witnesses, who must then start them again, need this line:")
         emit(f"logs = {toml_text(list(done.logs))}")
 
 

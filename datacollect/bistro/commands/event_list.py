@@ -169,9 +169,7 @@ def remind(
 def _say_when(found: PeopleList) -> None:
     if found.standing.cancelled is not None:
         emit_text(f"the event was cancelled: {found.standing.cancelled}")
-    note(
-        f"as of {found.clock_text(found.time_s)}, when `datacollect event run` last wrote its state"
-    )
+    note(f"as of {found.clock_text(found.time_s)}, when the destination last wrote its state")
 
 
 def _rows(found: PeopleList) -> Sequence[tuple[str, str, str, str]]:

@@ -182,6 +182,6 @@ def _show(opened: Opened, folder: str) -> None:
         "even if this disk is lost"
     )
     note_text(
-        "Ctrl-C stops this host's part of the event; to start it again: datacollect event open "
-        f"{folder}"
+        f"Ctrl-C stops this host's part of the event, and datacollect event open {folder} starts "
+        "it again"
     )

@@ -144,8 +144,8 @@ def _show(found: Prepared, folder: str) -> None:
         f"--people {short}/{places.people.name}"
     )
     note_text(
-        "Ctrl-C stops the event's servers; to start them again: datacollect event quickstart "
-        f"{short}"
+        f"Ctrl-C stops the event's servers, and datacollect event quickstart {short} starts them "
+        "again"
     )
     if event.bistros[0].ca is not None:
         note_text(

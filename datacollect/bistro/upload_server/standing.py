@@ -86,11 +86,15 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
         url = f"https://{host_port_text(host, port)}"
         try:
             fingerprint = fingerprint_of_file(config.certificate)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "is no certificate"
+        except FileNotFoundError:
             raise ProblemError(
-                f"{document_name(config.certificate)}: {reason}; the agent makes it at its first "
-                "start, unless its file names another"
+                f"{document_name(config.certificate)}: no such file; the agent makes this "
+                "certificate at its first start, unless its file names another one"
+            ) from None
+        except OSError as error:
+            raise ProblemError(
+                f"{document_name(config.certificate)}: the certificate cannot be read: "
+                f"{error.strerror}"
             ) from None
     with Asker(url, web_context(fingerprint=fingerprint), fingerprint=fingerprint) as asker:
         return read_facts(asker.get("/bistro"), url)

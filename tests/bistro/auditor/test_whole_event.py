@@ -640,7 +640,7 @@ def test_the_command_says_who_became_what(case, capsys):
     for line in ("5 in time", "1 collected", "1 superseded", "1 refused", "1 it does not open"):
         assert line in lines
     assert {"2 missing", "1 late", "north 1 2", "west 0 0"} <= set(lines)
-    assert "one of south, destination has failed" in out
+    assert "at fault is south or destination" in out
     assert run([*arguments, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["custody"]
     assert (found["missing"], found["acknowledged"], found["is_over"]) == (2, 1, True)

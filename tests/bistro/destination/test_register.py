@@ -741,7 +741,7 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
 
 def test_the_register_of_another_event_is_refused(place):
     Register(place, EVENT).close()
-    with pytest.raises(ProblemError, match="is that of event"):
+    with pytest.raises(ProblemError, match="belongs to event"):
         Register(place, collecting_event(name="Another"))
 
 

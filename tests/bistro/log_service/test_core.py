@@ -559,7 +559,9 @@ def test_a_damaged_folder_is_refused():
     bench.store.tiles[0, 0] = bytes(64)
     with pytest.raises(ProblemError, match="its checkpoint and its tiles contradict each other"):
         ServiceCore(EVENT, key_of("s0"), bench.store.kept(), bench.store)
-    with pytest.raises(ProblemError, match="key must be that of one of the event's services"):
+    with pytest.raises(
+        ProblemError, match="key must be the private key of one of the event's services"
+    ):
         ServiceCore(EVENT, key_of("w0.example"), LogStore().kept(), LogStore())
 
 

@@ -205,7 +205,7 @@ HOSTILE = {
     "a size that it has not": (answering("/sizes/0", b"399\n400\n"), "answers 404"),
     "another size": (
         answering("/checkpoints/350", log_of([300]).head()),
-        "its checkpoints/350 is of 300 entries",
+        "the checkpoint at /checkpoints/350 must be of 350 entries, and is of 300",
     ),
 }
 

@@ -89,7 +89,7 @@ def test_certificate_of_another_host_and_a_clock_that_nobody_vouches_for(
     monkeypatch.setattr(checks, "is_synchronised", lambda: False)
     assert "vouch for it yourself by --trust-clock" in refused(*given, *here)
     said = refused(*given, *here, "--trust-clock", "--address", "other.example:8443")
-    assert "which is for hand-in.example, got 'other.example'" in said
+    assert "is for (hand-in.example), got 'other.example'" in said
     (tmp_path / "k.pem").write_bytes(make_certificate("b", "b")[1])
     said = refused(*given, *here, "--trust-clock", "--address", "hand-in.example:8443")
     assert "must be a certificate and its key" in said

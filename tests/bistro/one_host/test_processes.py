@@ -70,7 +70,9 @@ def test_the_last_words_of_a_server_that_does_not_start_are_told(tmp_path):
     program = "import sys; sys.stderr.write('on its way\\nerror: no room; make some\\n')"
     server = Server("witness", [sys.executable, "-c", program], tmp_path / "a.log", {})
     server.start()
-    with pytest.raises(StoreError, match=re.escape("has ended: no room; make some; all of it:")):
+    with pytest.raises(
+        StoreError, match=re.escape("has ended: no room; make some; its whole log:")
+    ):
         server.await_ready()
     server.end()
 

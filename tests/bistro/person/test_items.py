@@ -228,9 +228,11 @@ def test_keep_of_another_event_ticket_or_damage_is_said_and_left_alone(here, cap
     assert run(["upload", "a.txt", "--event", "event.toml"]) == 0
     capsys.readouterr()
     (here / "a.txt").rename(here / "b.txt")
-    assert "its ciphertext is damaged, and a.txt is not there" in refused(capsys, "a.txt.keep")
+    assert "its ciphertext is damaged, and a.txt, which must be sealed" in refused(
+        capsys, "a.txt.keep"
+    )
     (here / "a.txt").write_text("another")
-    assert "is not there as it was" in refused(capsys, "a.txt")
+    assert "is missing or changed; put it back as it was" in refused(capsys, "a.txt")
     (here / "b.txt").rename(here / "a.txt")
     (here / "a.txt.keep").write_bytes(kept)
     (here / "a.txt.receipt.json").write_text("{}")
@@ -242,7 +244,7 @@ def test_receipt_of_something_else_is_never_overwritten(here, capsys):
     precious = (here / "a.txt.receipt.json").read_bytes()
     (here / "a.txt.keep").unlink()
     said = refused(capsys, "a.txt", "--ticket", "my.ticket")
-    assert "is of something else" in said
+    assert "is the receipt of something else" in said
     assert (here / "a.txt.receipt.json").read_bytes() == precious
 
 

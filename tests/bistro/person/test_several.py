@@ -176,7 +176,9 @@ def test_files_are_sealed_anew_where_the_ciphertext_is_damaged(here):
     with pytest.raises(ProblemError, match=r"src/Übung 1\.py: has changed since it was handed in"):
         sealed_anew(item, kept, EVENT)
     assert not item.anew.exists()
-    refused(NAMED, r"its ciphertext is damaged, and src/Übung 1\.py is not there as it was")
+    refused(
+        NAMED, r"its ciphertext is damaged, and src/Übung 1\.py, which must be sealed again, is"
+    )
 
 
 def test_names_that_would_be_one_are_refused_before_anything_is_sealed(here):

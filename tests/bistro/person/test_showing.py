@@ -145,7 +145,10 @@ def test_a_proof_of_another_receipt_is_named_with_both_entries(here, capsys):
     code, said = verified(capsys, "a.txt.receipt.json", *given)
     assert code == 2
     assert f"b.txt.proof: is the proof of entry {second.entry.hex()}" in said
-    assert f"a.txt.receipt.json of {first.entry.hex()}; take the proof that was written" in said
+    assert (
+        f"a.txt.receipt.json is the receipt of {first.entry.hex()}; take the proof that was written"
+        in said
+    )
     # Found by itself it is passed over, where the .keep still shows the file.
     shutil.copy(here / "b.txt.proof", here / "a.txt.proof")
     assert verified(capsys, "a.txt.receipt.json", "--file", "a.txt")[0] == 0

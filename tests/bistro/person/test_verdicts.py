@@ -64,7 +64,7 @@ def test_a_verdict_with_its_proof_counts_by_the_time_of_witnesses():
         (answer(verdict=7), "texts verdict and proof"),
         (answer(proof=7), "texts verdict and proof"),
         (answer(verdict="noise"), "must begin with datacollect-verdict/1"),
-        (answer(verdict="\ud800"), "half a letter"),
+        (answer(verdict="\ud800"), "half a character"),
         (
             answer(verdict=SAID.data.decode().replace("does not open", "I do not like it")),
             "what bec",

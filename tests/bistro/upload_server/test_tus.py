@@ -492,12 +492,19 @@ def test_command_says_what_to_do_where_there_is_nothing_to_ask(event, tmp_path, 
     with running_bistro(tmp_path) as (client, _):
         client.close()
     file = tmp_path / "north.toml"
-    (tmp_path / "north.cert.pem").write_text("nothing")
-    assert run(["bistro", "status", str(file)]) == 2
-    (tmp_path / "north.cert.pem").unlink()
-    assert run(["bistro", "status", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("the agent makes it at its first start") == 2
+    certificate = tmp_path / "north.cert.pem"
+
+    def refused() -> str:
+        assert run(["bistro", "status", str(file)]) == 2
+        return " ".join(capsys.readouterr().err.split())
+
+    certificate.write_text("nothing")
+    assert "must begin with a certificate in PEM; copy it again" in refused()
+    certificate.unlink()
+    assert "no such file; the agent makes this certificate at its first start" in refused()
+    # A file that is there and cannot be read is no matter of the agent's start.
+    certificate.mkdir()
+    assert refused().endswith("the certificate cannot be read: Is a directory")
 
 
 def test_command_says_that_a_bistros_disk_has_failed(capsys):

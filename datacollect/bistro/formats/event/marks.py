@@ -128,7 +128,8 @@ def require_mark(commitment: Commitment, event: Event, place: str) -> None:
     if (commitment.mark is not None) != event.has_marks:
         rule = "must have a mark" if event.has_marks else "must have no mark"
         raise ProblemError(
-            f"{place} {rule}, as all receipts of this event; take the one that was written for it"
+            f"{place} {rule}, as all receipts of this event; take the one that was written for "
+            "this event"
         )
 
 

@@ -450,5 +450,5 @@ def test_only_the_key_of_the_log_of_verdicts_keeps_it(bench):
     )
     with pytest.raises(ValueError, match="is that of"):
         VerdictLog(config, lambda _: None)
-    with pytest.raises(ValueError, match="key must be that of"):
+    with pytest.raises(ValueError, match="key must be the private key of"):
         VerdictLog(replace(config, key=key_of("nobody")), lambda _: None)

@@ -148,7 +148,7 @@ def test_no_cut_batch_passes():
 
 
 def test_a_batch_of_another_key_is_refused():
-    with pytest.raises(ProblemError, match="signed by a bistro of the event"):
+    with pytest.raises(ProblemError, match="signed by the bistro of the event that it names"):
         read_batch(batch_of(key=OTHER).data, EVENT)
 
 

@@ -166,7 +166,7 @@ def test_only_the_organiser_amends_and_only_this_event():
         read_amendment(signed(text, "organiser", key_of("s0")).data, EVENT)
     with pytest.raises(ProblemError, match="must be signed by the organiser"):
         read_amendment(data.replace(b"04-16", b"04-17"), EVENT)
-    with pytest.raises(ProblemError, match="it is of another event"):
+    with pytest.raises(ProblemError, match="this amendment is for another event"):
         read_amendment(data, event_of(name="another"))
     # A second signature would make another entry of the same words.
     twice = parse_note(data).with_more(parse_note(data).signatures[0]).data

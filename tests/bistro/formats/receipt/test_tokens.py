@@ -49,14 +49,14 @@ def test_a_token_says_the_time_with_its_accuracy_rounded_up(two):
 def test_a_token_of_another_authority_or_over_other_data_is_refused(two):
     token = two[0].token(ENTRY)
     for message, authority in ((ENTRY, two[1].authority), (bytes(32), two[0].authority)):
-        with pytest.raises(ProblemError, match="it is no token of"):
+        with pytest.raises(ProblemError, match="the time stamp is not one of"):
             token_time(token, message, authority)
 
 
 @pytest.mark.parametrize("noise", [b"", b"\x30\x00", b"\x30\x80" * 100, bytes(100)])
 def test_noise_is_no_token(two, noise):
     for token in (noise, two[0].token(ENTRY)[:-1], two[0].token(ENTRY)[: len(noise)]):
-        with pytest.raises(ProblemError, match="it is no token of"):
+        with pytest.raises(ProblemError, match="the time stamp is not one of"):
             token_time(token, ENTRY, two[0].authority)
 
 

@@ -280,8 +280,8 @@ def test_a_receipt_is_read_as_it_was_written():
         ({"tokens": ["A"]}, r"tokens\[0\] must be at most 65536 bytes in Base64"),
         ({"acknowledgements": [{"log": "a"}]}, "keys index, time_s, signature are missing"),
         ({"format": "datacollect-event/2"}, "this is an event"),
-        ({"owner": None}, "owner must be in a datacollect-receipt/2, and in no other"),
-        ({"format": "datacollect-receipt/1"}, "owner must be in a datacollect-receipt/2"),
+        ({"owner": None}, "owner if its format is datacollect-receipt/2, and only then"),
+        ({"format": "datacollect-receipt/1"}, "owner if its format is datacollect-receipt/2"),
         ({"owner": "00"}, "owner must be 64 lowercase hexadecimal digits"),
     ],
 )
@@ -366,7 +366,9 @@ def test_where_there_are_no_tickets_nothing_is_said_of_them():
 )
 def test_a_receipt_is_of_the_kind_of_its_event(event_file, owner, wanted):
     """An entry that nobody owns proves nothing where owners push: it cannot be handed in."""
-    with pytest.raises(ProblemError, match=f"the receipt must be a datacollect-receipt/{wanted}"):
+    with pytest.raises(
+        ProblemError, match=f"the receipt must have the format datacollect-receipt/{wanted}"
+    ):
         verify(event_file, older_receipt(event_file, owner), amendments=[])
 
 
@@ -398,7 +400,7 @@ def verdict_with(collected, event_file=COLLECTING_FILE, commitment=COLLECTED):
 )
 def test_a_receipt_has_a_mark_where_its_event_has_marks(event_file, mark):
     commitment = replace(COMMITMENT, event=read_event(event_file).id, mark=mark)
-    with pytest.raises(ProblemError, match=r"must have (no|a) mark, as those of"):
+    with pytest.raises(ProblemError, match=r"must have (no|a) mark, as all receipts of"):
         verify(event_file, Receipt(commitment), amendments=[])
 
 
