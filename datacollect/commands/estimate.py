@@ -80,8 +80,8 @@ def estimate(
             "--streams",
             min=1,
             metavar="N",
-            help="Count only tests with N connections. Default: if a link's tests differ in this, "
-            "the kind that is chosen for it.",
+            help="Count only tests with N connections. Default: for each link the kind of test "
+            "that most links have.",
         ),
     ] = None,
     name: Names = None,

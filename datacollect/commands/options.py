@@ -139,7 +139,7 @@ Scenarios = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, help="Seed of the scenarios of --scenarios.  [default: 0]"),
+    typer.Option("--seed", min=0, help="Seed with which scenarios are drawn.  [default: 0]"),
 ]
 # Of agents that are set up.
 Collectors = Annotated[

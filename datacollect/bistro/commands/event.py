@@ -280,7 +280,7 @@ def _show_amended(done: Extended) -> None:
     if done.amendments is not None:
         note(f"people who verify receipts need this file: {done.amendments}")
     if done.logs:
-        note("the files of the witnesses, who must then start them again, need this line:")
+        note("the files of the witnesses need this line; each witness must then start again:")
         emit(f"logs = {toml_text(list(done.logs))}")
 
 

@@ -38,7 +38,7 @@ HostAddress = Annotated[
     typer.Option(
         "--address",
         metavar="HOST[:PORT]",
-        help="Name by which others reach this host. Default port: 443.",
+        help="Address at which others reach this host. Default port: 443.",
     ),
 ]
 Certificate = Annotated[

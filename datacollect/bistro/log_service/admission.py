@@ -34,7 +34,7 @@ class TooManyError(RefusedError):
     """Too many requests: come again after `retry_after_s` seconds."""
 
     def __init__(self, what: str, retry_after_s: float) -> None:
-        super().__init__(f"too many requests {what}; try again later", 429)
+        super().__init__(f"{what}; try again later", 429)
         self.retry_after_s = retry_after_s
 
 
@@ -101,13 +101,13 @@ class Admission:
         number = shown.id
         bucket = bucket_of(self._tickets, number, TICKET_PER_S, TICKET_AT_ONCE)
         if not bucket.take(now_s):
-            raise TooManyError("with this ticket", 1.0 / TICKET_PER_S)
+            raise TooManyError("too many requests with this ticket", 1.0 / TICKET_PER_S)
         return number
 
     def count_address(self, address: str, now_s: float, n: int = 1) -> None:
         """Count requests for an address; raise `TooManyError` where there were too many."""
         if not self._of_address(address).take(now_s, n):
-            raise TooManyError("from this address", n / ADDRESS_PER_S)
+            raise TooManyError("too many requests from this address", n / ADDRESS_PER_S)
 
     def check_quota(self, n_used: int, n_new: int) -> None:
         """Raise `RefusedError` where a ticket is not good for so many more entries."""
@@ -164,7 +164,9 @@ class Admission:
         if known is None:
             bucket = self._of_address(address)
             if not bucket.take(now_s):
-                raise TooManyError("from this address without a ticket", 1.0 / ADDRESS_PER_S)
+                raise TooManyError(
+                    "too many requests from this address without a ticket", 1.0 / ADDRESS_PER_S
+                )
             try:
                 known = admitted(token, self.event, unix_s)
             except TicketError as error:

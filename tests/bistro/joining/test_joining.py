@@ -111,7 +111,7 @@ def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path
     fresh = lines[3]
     changed = fresh[:60] + ("A" if fresh[60] != "A" else "B") + fresh[61:]
     said = other.refused("join", changed, "--as", "bistro", "--folder", "c", *other.ways)
-    assert "the invitation is not as it was written" in said
+    assert "the invitation is damaged" in said
     twice = hosts[0].refused(
         *("join", fresh, "--as", "bistro", "--folder", "again"),
         *("--address", f"{hosts[0].name}:{free_port()}", *hosts[0].ways[4:]),

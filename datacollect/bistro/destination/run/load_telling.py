@@ -128,7 +128,7 @@ class LoadTelling:
                 self.tell_once(time.time())
             except Exception as error:  # noqa: BLE001 - said; without tables people go on, too
                 self.report(
-                    f"the table of loads could not be sent: {type(error).__name__}: {error}"
+                    f"the table of loads could not be made or sent: {type(error).__name__}: {error}"
                 )
             self._is_over.wait(max(self.every_s - (time.monotonic() - began_s), 1.0))
 

@@ -173,7 +173,7 @@ class Admission:
         if owner is None or not is_by_key(said, signature, owner):
             raise RefusedError(
                 "owner must be the signature of the entry's owner, for this bistro and these "
-                "bytes: a receipt alone gives no right to push",
+                "bytes: a receipt alone gives no right to send the file",
                 403,
             )
         return signature
@@ -231,7 +231,7 @@ class Admission:
         if not is_signed(said, signature, ticket.key):
             raise RefusedError(
                 "holder must be the signature of the ticket, for this bistro and these bytes: "
-                "the token alone gives no right to push",
+                "the token alone gives no right to send the file",
                 403,
             )
         return signature

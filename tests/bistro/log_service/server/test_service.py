@@ -158,7 +158,7 @@ def test_key_of_no_service_is_refused(running):
         running.command("timestamp", str(file)), check=False, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "key must be that of one of the event's services" in done.stderr
+    assert "key must be the private key of one of the event's services" in done.stderr
 
 
 @pytest.mark.slow
