@@ -169,7 +169,7 @@ def _note_lost(progress: Progress) -> None:
     for held in progress.lost_data:
         lost[held.host, held.source] = lost.get((held.host, held.source), 0) + held.n_bytes
     for (host, source), n_bytes in lost.items():
-        note(f"note: {format_bytes(n_bytes)} lost with {host!r} start again at {source!r}")
+        note(f"note: {format_bytes(n_bytes)} lost with {host!r} must be sent again from {source!r}")
 
 
 def _require_problem_name(path: str | None) -> None:

@@ -35,7 +35,7 @@ def test_the_command_writes_a_schedule_that_check_accepts(collection, capsys):
     answer = json.loads(out)
     assert answer["at_s"] == 3.0
     assert answer["lower_bound_s"] == pytest.approx(1.5)
-    assert "note: 1 MB lost with 'K' start again at 'S'" in err
+    assert "note: 1 MB lost with 'K' must be sent again from 'S'" in err
     assert run(["check", "rest-problem.json", "rest.json"]) == 0
     assert capsys.readouterr().out.startswith("valid")
 

@@ -74,7 +74,7 @@ def shown_entries(
     found = ShownEntries()
     for name, receipt in receipts_in(folder, report):
         if receipt.commitment.event != event.id:
-            report(f"{name}: is of another event")
+            report(f"{name}: the receipt is of another event")
             continue
         for proof in receipt.proofs:
             if proof.signed.is_of(log) and proof.includes(receipt.entry):
