@@ -177,7 +177,9 @@ def _show_own(sweep: SweepReport) -> None:
     ]
     emit_table(headings, cells, right)
     if any(row["seeds"] > 1 for row in rows) and not chance.has_no_part:
-        emit_text("[low, high]: 95 % interval of the mean over seeds; ratios are taken seed by seed")
+        emit_text(
+            "[low, high]: 95 % interval of the mean over seeds; ratios are taken seed by seed"
+        )
         if any(row["makespan_s_low"] == 0 for row in rows):
             emit_text("[0, …: seeds too few or too far apart to bound it from below; add --seeds")
     emit("")
