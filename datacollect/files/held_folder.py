@@ -141,8 +141,8 @@ class Database:
         found = self.rows("SELECT name FROM owner")
         if found != [(owner,)]:
             raise ProblemError(
-                f"{self._folder}: is that of {found[0][0] if found else 'nobody'}, and not of "
-                f"{owner}; name another folder"
+                f"{self._folder}: the folder belongs to {found[0][0] if found else 'nobody'}, not "
+                f"to {owner}; name another folder"
             )
 
     def _sync_folder(self) -> None:
@@ -194,7 +194,7 @@ class Database:
         """Raise `StoreError` where its pages do not fit each other; see `is_damage`."""
         with self.errors():
             if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
-                raise apsw.CorruptError("its pages do not fit each other")
+                raise apsw.CorruptError("the database's pages do not fit each other")
 
     def close(self) -> None:
         """Close the file; nothing is lost with what is only closed."""

@@ -134,7 +134,9 @@ def dial(
                 ) from None
         except OSError as error:
             if error.errno in OF_THIS_HOST:
-                raise TransferError(f"{name}: not connected to: {refusal_of(error)}") from None
+                raise TransferError(
+                    f"{name}: this host could not connect: {refusal_of(error)}"
+                ) from None
             why = error.strerror or str(error)
     where = host_port_text(*addresses[0])
     at = "" if where == name else f" at {where}"

@@ -355,8 +355,8 @@ def _identity(folder: Path, name: str) -> str | None:
         return None
     if tree.get("name") != name:
         raise ProblemError(
-            f"{folder}: is that of feed {tree.get('name')}, and not of feed {name}; name another "
-            "folder"
+            f"{folder}: is the folder of feed {tree.get('name')}, not of feed {name}; name "
+            "another folder"
         )
     return str(tree["stream"])
 

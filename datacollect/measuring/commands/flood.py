@@ -43,7 +43,9 @@ def flood(
     receivers: Receivers = None,
     streams: Annotated[
         int,
-        typer.Option("--streams", metavar="N", min=1, max=64, help="Connections of each pair."),
+        typer.Option(
+            "--streams", metavar="N", min=1, max=64, help="Connections of each pair of hosts."
+        ),
     ] = 1,
     seconds: Seconds = 10.0,
     most_bytes: MostBytes = "100 MB",

@@ -126,7 +126,8 @@ def _greeted(
     require_certificate(stream.certificate, far.fingerprint, tls, far.name)
     if stream.protocol != TUNNEL_PROTOCOL:
         raise RefusedError(
-            f"{far.name}: has no tunnels; write [tunnel] into its agent's file, and start it again",
+            f"{far.name}: has no tunnels; write [tunnel] into the file of its agent, and start "
+            "the agent again",
             404,
             by=far.name,
         )

@@ -185,8 +185,8 @@ class TunnelOpener:
             why = failures[-1] if failures else f"{best[0]} was not reached just now"
             if self._choice.is_strict:
                 raise InfeasibleError(
-                    f"no route to {self.far.name}:{self.service} but the direct one, which is not "
-                    f"taken (--strict): {why}",
+                    f"no route to {self.far.name}:{self.service} but the direct one, which "
+                    f"--strict rules out: {why}",
                     [self.far.name],
                 )
             self._tell(f"falling back to the direct route to {self.far.name}: {why}")
@@ -260,7 +260,9 @@ def _require_route(via: tuple[str, ...] | None, far: str, agents: Mapping[str, A
     for name in via:
         _known(name, agents, "--via: each relay must be one")
     if far in via:
-        raise ProblemError(f"--via: {far} is where the tunnel leads to; leave it out")
+        raise ProblemError(
+            f"--via: {far} is the host that the tunnel leads to; leave it out of --via"
+        )
     twice = [name for i, name in enumerate(via) if name in via[:i]]
     if twice:
         raise ProblemError(f"--via: {twice[0]} is listed twice; a route passes a relay once")
