@@ -340,7 +340,8 @@ EXAMPLES = [
         measured("measure watch samples -o w.html"),
     ),
     Example(
-        "--hosts is for --page alone; a file asks no agents",
+        "--hosts is for --page alone: only the live page asks agents; leave --hosts out, or give "
+        "--page",
         measured("measure watch samples -o w.html --hosts h.toml", h_toml=""),
         measured("measure watch samples -o w.html"),
     ),

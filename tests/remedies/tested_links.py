@@ -303,8 +303,8 @@ EXAMPLES = [
         into_a_free_port,
     ),
     Example(
-        "UDP port {} of this host cannot be opened: {}; stop what uses it, or write another "
-        "udp_port into [{}]",
+        "UDP port {} of this host cannot be opened: {}; stop the program that uses it, or write "
+        "another udp_port into [{}]",
         into_a_port(True),
         into_a_port(False),
     ),
@@ -315,7 +315,8 @@ EXAMPLES = [
         with_agents(ONE_PING),
     ),
     Example(
-        "its issuer is not one of the agent's {}; write the public key (`datacollect keys show` "
+        "the ticket's issuer is not one of the agent's {}; write the public key (`datacollect keys "
+        "show` "
         "prints it) into {} of the agent's file, and send it SIGHUP",
         told_of_the_operator(False),
         told_of_the_operator(True),
@@ -333,7 +334,8 @@ EXAMPLES = [
         module="measuring.agent.used_bytes",
     ),
     Example(
-        "agents ask for a key, and {} beside {} is missing: `datacollect keys new` makes one",
+        "agents accept only signed tests, and the key {} beside {} is missing: `datacollect keys "
+        "new` makes one",
         hosts_asked("measure hosts URL --iperf3 D=d:1 -o h.toml"),
         hosts_asked("keys new operator.key", "measure hosts URL --iperf3 D=d:1 -o h.toml"),
     ),

@@ -155,7 +155,7 @@ def test_a_clock_that_is_set_back_keeps_nothing_for_ever(opened):
 
 def test_the_folder_of_another_agent_is_refused(opened):
     opened().close()
-    with pytest.raises(ProblemError, match="is that of the spool of K, and not of the spool of L"):
+    with pytest.raises(ProblemError, match="belongs to the spool of K, not to the spool of L"):
         opened(owner="L")
 
 
