@@ -73,7 +73,8 @@ class Held:
         if not is_free:
             self.close()
             raise ProblemError(
-                f"{folder}: another process is using it; stop it first, or name another folder"
+                f"{folder}: another process is using this folder; stop that process first, or "
+                "name another folder"
             )
 
     def close(self) -> None:

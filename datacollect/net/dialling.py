@@ -222,7 +222,7 @@ def _established(connection: socket.socket, relay: str, target: str, deadline: D
         connection.settimeout(deadline.left_s())
         ahead = connection.recv(reader.room_bytes, socket.MSG_PEEK)
         if not ahead:
-            raise TransferError(f"{relay}: connection closed instead of connected to {target}")
+            raise TransferError(f"{relay}: closed the connection instead of connecting to {target}")
         reader.take(connection.recv(reader.wanted_of(ahead)))
     with as_failure(relay):
         status = connecting.answered_status(reader.data)

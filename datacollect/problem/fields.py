@@ -318,7 +318,8 @@ PROBLEM = Document(
         Field(
             "file_tolerance",
             Number("the makespan, a part"),
-            "Plans may take longer by this part so that files need not be split.",
+            "How much longer a plan may take, as a part of its time, so that files need not be "
+            "split.",
             default=FILE_TOLERANCE,
         ),
         Field(

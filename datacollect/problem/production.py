@@ -149,7 +149,7 @@ def reject_early_held(problem: ProblemContents) -> None:
             raise ProblemError(
                 f"held data of {held.source!r} at {held.host!r}: the range ends at byte {end}, "
                 f"but {held.source!r} has made {made[source]} bytes so far; set made_bytes to at "
-                "least that"
+                "least the end of the range"
             )
 
 

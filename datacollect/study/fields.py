@@ -109,7 +109,9 @@ VALUE = Table(
             "Further keys of the scenario that this value sets, by their places.",
             default={},
         ),
-        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
+        Field(
+            "without", PLACES, "Keys of the scenario that are removed, by their places.", default=()
+        ),
         Field(
             "only",
             ByLabels(),
@@ -165,7 +167,8 @@ AXIS = Table(
         Field(
             "paired",
             Flag(),
-            "All values meet the same network, background and measurement, run for run.",
+            "Whether all values of the axis meet the same network, background and measurement, "
+            "run for run.",
             default=False,
         ),
         Field("values", AxisValues(), "Values, or tables with label, value, set.", required=True),
@@ -223,7 +226,12 @@ PANEL = Table(
     "One picture of the report.",
     (
         Field("label", LABEL, "Letter or name of the panel.", required=True),
-        Field("where", ValuesByKey(), "Labels that pick settings, by axis.", default={}),
+        Field(
+            "where",
+            ValuesByKey(),
+            "Labels of the settings that the panel shows, by axis.",
+            default={},
+        ),
         Field("x", LABEL, "Axis from left to right.", required=True),
         Field("series", LABEL, "Axis with a curve for each value.", required=True),
         Field(
@@ -330,7 +338,9 @@ EXPERIMENT = Document(
             "Keys of the scenario that the experiment changes, by their places.",
             default={},
         ),
-        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
+        Field(
+            "without", PLACES, "Keys of the scenario that are removed, by their places.", default=()
+        ),
         Field("seeds", Part(SEEDS), "Seeds.", default=SEEDS.read({}, "seeds")),
         Field("precision", Part(PRECISION), "Precision wanted."),
         Field("axes", Rows(AXIS), "What varies; all combinations are run.", default=()),

@@ -135,7 +135,12 @@ EXAMPLES = [
         written("drop-new"),
     ),
     Example('the feed\'s file says {}; write rate = "{}"', made(1e6), made(2e6)),
-    Example("write that, or name another folder", spilled(20), spilled(10), "feeds.sender.spill"),
+    Example(
+        "write message_bytes = {}, or name another folder",
+        spilled(20),
+        spilled(10),
+        "feeds.sender.spill",
+    ),
     Example(
         "send less, or have its operator raise most_rate of [feed] and limits.rate",
         allowed(),

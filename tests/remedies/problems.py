@@ -248,7 +248,7 @@ EXAMPLES = [
         lambda: read({"release_s": 1e16 - 9.9999e15}),
     ),
     Example(
-        "but {} has made {} bytes so far; set made_bytes to at least that",
+        "but {} has made {} bytes so far; set made_bytes to at least the end of the range",
         lambda: read(MADE, held=[HELD_AT_D]),
         lambda: read(MADE | {"made_bytes": 10}, held=[HELD_AT_D]),
     ),

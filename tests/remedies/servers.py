@@ -448,12 +448,12 @@ EXAMPLES = [
         into_a_full_disk("pull c.toml --into other"),
     ),
     Example(
-        "got {}; use the version of datacollect that began it",
+        "got {}; use the version of datacollect that began this pull",
         pulled(PULL, of_version_99, "status into"),
         by_its_own("status into"),
     ),
     Example(
-        "got {}; continue with the version of datacollect that began it",
+        "got {}; continue with the version of datacollect that began this pull",
         pulled(PULL, of_version_99, PULL),
         by_its_own(PULL),
     ),

@@ -406,7 +406,7 @@ EXAMPLES = [
         by_iperf3(recorded(5_000_000), "--bytes '100 MB'"),
     ),
     Example(
-        "and then the others had more for themselves: give more --bytes{}",
+        "so the others had more bandwidth afterwards: give more --bytes{}",
         flooded("--bytes '1 MB'"),
         flooded("--bytes '10 MB'"),
     ),

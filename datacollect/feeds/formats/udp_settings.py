@@ -73,7 +73,7 @@ UDP_TABLE = Table(
         Field(
             "reorder",
             Whole("packets", minimum=1, stop=2**22),
-            "How far behind the newest a packet may come, and still be put in its place.",
+            "How many packets behind the newest a packet may arrive and still be put in its place.",
             default=REORDER,
         ),
     ),

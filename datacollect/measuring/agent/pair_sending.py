@@ -240,7 +240,9 @@ class _Packets:
             self.socket.send(data)
         except ConnectionRefusedError:
             name = self.sending.far.name
-            raise TransferError(f"{name}: its host refuses packets at that UDP port") from None
+            raise TransferError(
+                f"{name}: its host refuses packets at the UDP port of the test"
+            ) from None
         except OSError as error:
             self.failure = str(error.strerror)
             return None

@@ -73,8 +73,8 @@ def calibrate(
         complain_text(f"refused: {work}: {why}")
     if profile.refused:
         complain_text(
-            "the rest is written; measure again when the machine is idle, or with --anyway: "
-            "predictions then say so"
+            "all other measurements are written; measure again when the machine is idle, or with "
+            "--anyway: predictions then say so"
         )
     return REFUSED if profile.refused else 0
 

@@ -38,14 +38,16 @@ def hosts(
     key: Annotated[
         str,
         typer.Option(
-            "--key", metavar="KEY", help="File of the operator's key, for `key` in the file."
+            "--key",
+            metavar="KEY",
+            help="File of the operator's private key; the hosts' file names it as `key`.",
         ),
     ] = "operator.key",
     n_bytes: Annotated[
-        str, typer.Option("--bytes", metavar="BYTES", help="Budget of a cycle.")
+        str, typer.Option("--bytes", metavar="BYTES", help="Most bytes of a cycle of tests.")
     ] = "10 GB",
     seconds: Annotated[
-        str, typer.Option("--time", metavar="TIME", help="Budget of a cycle.")
+        str, typer.Option("--time", metavar="TIME", help="Longest time of a cycle of tests.")
     ] = "1 h",
     output: Output = None,
     force: Force = False,

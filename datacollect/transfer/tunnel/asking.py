@@ -150,7 +150,9 @@ def _answered(
                 reader.take(ahead[:wanted])
                 rest = ahead[wanted:]
             elif stream.is_ended:
-                raise TransferError(f"{far}: connection closed instead of a tunnel to {service}")
+                raise TransferError(
+                    f"{far}: closed the connection instead of opening a tunnel to {service}"
+                )
             else:
                 _take_in(wire, stream, far, deadline)
     with as_failure(far):

@@ -223,7 +223,7 @@ def _require_no_backlogs(hosts: Any) -> None:
             if key in entry:
                 raise ProblemError(
                     f"{join(join('hosts', name), key)}: what there is to collect is listed when "
-                    "the pull begins; leave it out"
+                    "the pull begins; leave this key out"
                 )
 
 
