@@ -73,7 +73,7 @@ _LOAD = (
     Field(
         "forced",
         Flag(),
-        "Whether it was measured although other programs were busy.",
+        "Whether the measurement was made although other programs were busy.",
         default=False,
     ),
 )

@@ -75,7 +75,9 @@ def parse_connect(head: bytes) -> ConnectRequest:
             raise ProblemError("a header line is malformed")
         name = header[1].decode().lower()
         if name in headers or name in ("content-length", "transfer-encoding"):
-            raise ProblemError(f"header {shown(name)} has no place here, or is given twice")
+            raise ProblemError(
+                f"header {shown(name)} is not allowed in a request to connect, or is given twice"
+            )
         headers[name] = header[2].decode().strip()
     host, port = _target(found[1].decode())
     return ConnectRequest(host, port, token_of(headers.get("proxy-authorization")))

@@ -126,8 +126,9 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
     """
     if text.startswith(PRIVATE):
         raise ProblemError(
-            f"{place} must be a public key, got a private one; take back what you published of it, "
-            "make another with `datacollect keys new` and write its public half here"
+            f"{place} must be a public key, got a private one; delete it wherever you published "
+            "it, make another key with `datacollect keys new`, and write the other key's public "
+            "half here"
         )
     raw = _decoded(text.removeprefix(PUBLIC)) if text.startswith(PUBLIC) else None
     if raw is None or len(raw) != KEY_BYTES:

@@ -64,7 +64,9 @@ def connected_udp(place: tuple[str, int], name: str) -> socket.socket:
         made.connect(place)
     except OSError as error:
         made.close()
-        raise TransferError(f"{name}: UDP packets cannot be sent there: {error.strerror}") from None
+        raise TransferError(
+            f"{name}: UDP packets cannot be sent to this agent: {error.strerror}"
+        ) from None
     return made
 
 

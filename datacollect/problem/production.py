@@ -131,7 +131,8 @@ def _made(problem: ProblemContents, values: Any, rates: FloatArray) -> IntArray:
         if not (0 <= made <= backlog and made == int(made)):
             raise ProblemError(
                 f"host {problem.names[i]!r}: made_bytes must be whole and at most the backlog of "
-                f"{backlog} bytes, got {made:.15g}; it is how many of these are there at release_s"
+                f"{backlog} bytes, got {made:.15g}; made_bytes says how many of these exist at "
+                "release_s"
             )
     return given.astype(np.int64)
 

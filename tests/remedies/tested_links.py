@@ -310,7 +310,7 @@ EXAMPLES = [
     ),
     Example(
         "is not one of the addresses in this agent's connect_to, the only ones it sends to; "
-        "write it there",
+        "write the address into connect_to",
         with_agents(ONE_PING, knows="another"),
         with_agents(ONE_PING),
     ),

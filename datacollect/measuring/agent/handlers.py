@@ -176,7 +176,7 @@ class Measuring:
                 return FarAgent(name, place, ticket.receiver, token, self._config.congestion)
         raise RefusedError(
             f"{shown(to)} is not one of the addresses in this agent's connect_to, the only ones "
-            "it sends to; write it there, exactly as in the operator's file",
+            "it sends to; write the address into connect_to, exactly as the operator's file has it",
             403,
         )
 

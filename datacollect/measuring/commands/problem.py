@@ -156,8 +156,8 @@ def stored_samples(folder: Path) -> StoredSamples:
     stored = read_parts(folder)
     if stored.frame.empty and stored.damaged:
         raise ProblemError(
-            f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); measure "
-            "again, or restore what was there"
+            f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); "
+            "measure again, or restore these files"
         )
     if stored.frame.empty:
         raise ProblemError(

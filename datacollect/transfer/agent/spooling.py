@@ -127,7 +127,7 @@ class Spooling:
     def _number(self, ticket: Ticket) -> int:
         number = self._store.number_of(ticket.issuer, ticket.collection)
         if number is None:
-            raise RefusedError("nothing of this collection is kept here", GONE)
+            raise RefusedError("this agent keeps nothing of this collection", GONE)
         return number
 
     def _list(self, _: Exchange, ticket: Ticket, body: bytes) -> tuple[str, bytes]:

@@ -381,7 +381,7 @@ class SpoolStore:
             (collection, source, index, root),
         )
         if not rows:
-            raise RefusedError("this piece is not kept here", GONE)
+            raise RefusedError("this agent does not keep this piece", GONE)
         segment, offset, n_bytes = rows[0]
         return segment, offset, n_bytes
 

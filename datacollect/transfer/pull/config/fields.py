@@ -83,7 +83,7 @@ LIMITS = Table(
             "time_s",
             Number("seconds", positive=True),
             "After this time the pull ends, and names what is missing; the next one continues. By "
-            "default it ends when all is there.",
+            "default, it ends when all data have arrived.",
         ),
         Field(
             "spare_bytes",

@@ -154,7 +154,7 @@ def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Itera
     if len(given) != 1:
         raise ProblemError(
             f"{place}: must have one of manifest, paths and urls, got "
-            f"{' and '.join(given) or 'none'}; they say which files it has"
+            f"{' and '.join(given) or 'none'}; these keys say which files the server has"
         )
     if (entry["url"] is None) != (given == ["urls"]):
         rule = "must not have url beside urls" if entry["url"] else "must have url: its folder"
