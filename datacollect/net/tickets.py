@@ -209,7 +209,7 @@ def signed_claims(
     # Only what the signature covers counts from here on.
     claims = read_claims(verify_token(token, issuer, assertion))
     if claims.get("iss") != issuer:
-        raise TicketError("the payload names another issuer than the key that signed it")
+        raise TicketError("the token's payload names another issuer than the key that signed it")
     return claims
 
 
