@@ -49,7 +49,7 @@ def host_and_port(
     if not found or not least_port <= int(found[3]) < PORT_STOP:
         raise ProblemError(
             f"must be HOST:PORT with a port of {least_port} to {PORT_STOP - 1}, got "
-            f'{shown(text)}; write it like "s2.example:7443" or "[::1]:7443"'
+            f'{shown(text)}; such as "s2.example:7443" or "[::1]:7443"'
         )
     return found[1] or found[2], int(found[3])
 

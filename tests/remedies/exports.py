@@ -302,7 +302,7 @@ EXAMPLES = [
         jobs("--checksum md5"),
         jobs("--checksum md5", files=WITH_MD5),
     ),
-    Example("add a column {}, or leave the option out", jobs("--checksum md5"), jobs()),
+    Example("add a column {} to it, or leave the option out", jobs("--checksum md5"), jobs()),
     Example(
         "FTS cannot take these files: {}{}; rename them",
         jobs(url="--url root://{host}//{source}/{path}", files=FILES.replace(",a,", ",a?b,")),

@@ -253,7 +253,8 @@ EXAMPLES = [
         lambda: read(MADE | {"made_bytes": 10}, held=[HELD_AT_D]),
     ),
     Example(
-        "made_bytes must be whole and at most the backlog of {} bytes, got {}; it is how many",
+        "made_bytes must be whole and at most the backlog of {} bytes, got {}; made_bytes says "
+        "how many",
         lambda: read(MADE | {"made_bytes": 1_000_001}),
         lambda: read(MADE | {"made_bytes": 1_000_000}),
     ),

@@ -376,12 +376,12 @@ EXAMPLES = [
         dry("tcp h.toml --from K --to D", S=SERVER, K=OTHER, D=AGENT),
     ),
     Example(
-        "run agents there, and name them by `datacollect measure hosts`",
+        "run agents on these hosts, and name them by `datacollect measure hosts`",
         dry("cycle h.toml", S=SERVER, D=SERVER.replace("0.2", "0.3")),
         dry("cycle h.toml", S=AGENT, D=OTHER),
     ),
     Example(
-        "or start this at the destination with an empty table [hosts.{}]",
+        "or start this command on the destination, with an empty table [hosts.{}]",
         dry("cycle h.toml", S=SERVER, D=SERVER.replace("0.2", "0.3")),
         dry("cycle h.toml", S=SERVER, D=""),
     ),

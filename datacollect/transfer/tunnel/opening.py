@@ -111,8 +111,8 @@ class TunnelOpener:
         name, colon, self.service = to.partition(":")
         if not colon or not self.service:
             raise ProblemError(
-                f"a tunnel leads to AGENT:SERVICE, got {shown(to)}; write it like S1:ssh, where "
-                "ssh is a name in `to` in [tunnel] of the agent's file"
+                f"a tunnel leads to AGENT:SERVICE, got {shown(to)}; such as S1:ssh, where "
+                "ssh is a name in `to` of [tunnel] of the agent's file"
             )
         require_host_name(self.service, "the service")
         self.far: AgentEntry = agents[_known(name, agents, "a tunnel leads to one")]

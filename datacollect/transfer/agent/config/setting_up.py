@@ -162,5 +162,5 @@ def _address(text: str, port: int) -> tuple[str, int]:
         )
     except ProblemError:
         raise ProblemError(
-            f'--address must be HOST or HOST:PORT, got {shown(text)}; write it like "s1.example"'
+            f'--address must be HOST or HOST:PORT, got {shown(text)}; such as "s1.example"'
         ) from None
