@@ -210,8 +210,8 @@ class ScriptFolder:
         name = about.get("host", host)
         if name is None:
             raise ProblemError(
-                f"{folder}: no exported script has worked there; "
-                "--host HOST says whose folder it is"
+                f"{folder}: no exported script has worked in this folder; --host HOST says whose "
+                "folder it is"
             )
         is_destination = "host" not in about or about["host"] == about.get("destination")
         has_proof = about.get("format") != WITHOUT_PROOF

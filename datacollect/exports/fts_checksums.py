@@ -70,8 +70,8 @@ def checksums_for_fts(
     if algorithm is not None:
         if not known:
             raise ProblemError(
-                f"--checksum {algorithm}: the manifest knows it of no file; add a column "
-                f"{algorithm!r}, or leave the option out"
+                f"--checksum {algorithm}: the manifest has this checksum for no file; add a "
+                f"column {algorithm!r} to it, or leave the option out"
             )
         return Checksums(known)
     cut = {

@@ -266,7 +266,7 @@ def _entries(base: str, place: str) -> Iterator[tuple[str, str | None, bool]]:
                 if entry.is_symlink():
                     why = "it is a symbolic link; links are not followed"
                 elif not is_folder and not entry.is_file(follow_symlinks=False):
-                    why = "it is not a regular file"
+                    why = "this is not a regular file"
                 found.append((os.fsencode(entry.name), path, why, is_folder))
     except OSError as error:
         # What was seen of it is listed all the same; the folder itself comes before it.
@@ -313,8 +313,8 @@ def _looked_up(
                         note(path, before, digest)
                     return size, digest, False
     except OSError as error:
-        raise _LeftOutError(f"it cannot be read: {_reason(error)}") from None
-    raise _LeftOutError(f"it has changed while it was read, {TRIES} times in a row")
+        raise _LeftOutError(f"the file cannot be read: {_reason(error)}") from None
+    raise _LeftOutError(f"the file has changed while it was read, {TRIES} times in a row")
 
 
 @contextmanager
@@ -323,7 +323,7 @@ def _opened(path: str) -> Iterator[int]:
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise _LeftOutError("it is not a regular file")
+            raise _LeftOutError("this is not a regular file")
         yield number
     finally:
         os.close(number)

@@ -73,7 +73,8 @@ class Held:
         if not is_free:
             self.close()
             raise ProblemError(
-                f"{folder}: another process is using it; stop it first, or name another folder"
+                f"{folder}: another process is using this folder; stop that process first, or "
+                "name another folder"
             )
 
     def close(self) -> None:
@@ -141,8 +142,8 @@ class Database:
         found = self.rows("SELECT name FROM owner")
         if found != [(owner,)]:
             raise ProblemError(
-                f"{self._folder}: is that of {found[0][0] if found else 'nobody'}, and not of "
-                f"{owner}; name another folder"
+                f"{self._folder}: the folder belongs to {found[0][0] if found else 'nobody'}, not "
+                f"to {owner}; name another folder"
             )
 
     def _sync_folder(self) -> None:
@@ -194,7 +195,7 @@ class Database:
         """Raise `StoreError` where its pages do not fit each other; see `is_damage`."""
         with self.errors():
             if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
-                raise apsw.CorruptError("its pages do not fit each other")
+                raise apsw.CorruptError("the database's pages do not fit each other")
 
     def close(self) -> None:
         """Close the file; nothing is lost with what is only closed."""

@@ -163,8 +163,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
         raise
     except InfeasibleError as error:
         raise InfeasibleError(
-            f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with room "
-            f"for these data besides all can arrive by "
+            f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with "
+            "additional room for these data, all data can arrive by "
             f"{instant_text(bound.makespan_s, problem.clock)}",
             error.hosts,
         ) from None

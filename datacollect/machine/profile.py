@@ -67,20 +67,20 @@ _LOAD = (
     Field(
         "load",
         Share(),
-        "The part of all processors that other programs kept busy meanwhile.",
+        "The part of all processors that other programs kept busy during the measurement.",
         default=0.0,
     ),
     Field(
         "forced",
         Flag(),
-        "Whether it was measured although other programs were busy.",
+        "Whether the measurement was made although other programs were busy.",
         default=False,
     ),
 )
 
 COST = Table(
     "the cost",
-    "What a kind of work takes of processors.",
+    "How much processor time a kind of work takes.",
     (
         Field("work", Choice((UDP, TCP, TLS, BLAKE3, DISK)), "Kind of work.", required=True),
         Field(
@@ -94,14 +94,19 @@ COST = Table(
         Field(
             "us_per_unit",
             _MICROSECONDS,
-            "In addition, for each unit that is handed over at once, in microseconds.",
+            "Processor time in addition for each unit that is handed over at once, in "
+            "microseconds.",
             default=0.0,
         ),
-        Field("low_us_per_unit", _MICROSECONDS, "The least of that."),
-        Field("high_us_per_unit", _MICROSECONDS, "The most of that."),
-        Field("unit", Text(), "What such a unit is: a packet, a call, a request."),
-        Field("unit_bytes", Whole("bytes", minimum=1), "As large as units usually are, in bytes."),
-        Field("own_s_per_gib", _SECONDS, "The part of it that the process itself is charged for."),
+        Field("low_us_per_unit", _MICROSECONDS, "The lowest us_per_unit of all repeats."),
+        Field("high_us_per_unit", _MICROSECONDS, "The highest us_per_unit of all repeats."),
+        Field("unit", Text(), "What the unit of us_per_unit is: a packet, a call, a request."),
+        Field("unit_bytes", Whole("bytes", minimum=1), "The usual size of such a unit, in bytes."),
+        Field(
+            "own_s_per_gib",
+            _SECONDS,
+            "The part of s_per_gib that the system charges to the process itself.",
+        ),
         *_LOAD,
     ),
 )
@@ -110,10 +115,14 @@ RATE = Table(
     "the rate",
     "What a part of the machine carried in a test.",
     (
-        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What has this rate.", required=True),
+        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What carried this rate.", required=True),
         *_interval("bytes_per_s", "bytes per second", _RATE),
         Field("at_once", Whole("", minimum=1, remedy=AGAIN), "Threads or connections.", default=1),
-        Field("block_bytes", Whole("bytes", minimum=1), "Bytes that are copied again and again."),
+        Field(
+            "block_bytes",
+            Whole("bytes", minimum=1),
+            "Size of the block that is copied again and again, in bytes.",
+        ),
         *_LOAD,
     ),
 )
@@ -124,10 +133,20 @@ PULL_USE = Table(
     "the use of a pull",
     "How much of the processors' time a pull used, its agent on the same machine.",
     (
-        Field("connections", Whole("", minimum=1, remedy=AGAIN), "Between both.", required=True),
-        Field("share", _SHARE, "Part of all processors that was used: the median.", required=True),
-        Field("low_share", _SHARE, "The least of all repeats.", required=True),
-        Field("high_share", _SHARE, "The most of all repeats.", required=True),
+        Field(
+            "connections",
+            Whole("", minimum=1, remedy=AGAIN),
+            "Connections between the pull and its agent.",
+            required=True,
+        ),
+        Field(
+            "share",
+            _SHARE,
+            "Part of all processors that was used: the median of all repeats.",
+            required=True,
+        ),
+        Field("low_share", _SHARE, "The lowest share of all repeats.", required=True),
+        Field("high_share", _SHARE, "The highest share of all repeats.", required=True),
         *_interval(
             "s_per_gib",
             "seconds of processors for each 2**30 bytes, without those to write them",
@@ -143,10 +162,10 @@ NIC = Table(
     "A network card, as far as the system tells.",
     (
         Field("name", Text(), "Its name.", required=True),
-        Field("bytes_per_s", _RATE, "Its rate, in bytes per second."),
+        Field("bytes_per_s", _RATE, "Rate of the card, in bytes per second."),
         Field("mtu_bytes", Whole("bytes", minimum=1), "The largest packet, in bytes."),
-        Field("queues", Whole("", minimum=1), "Queues for what comes in."),
-        Field("offloads", Text(), "What it does instead of the processor."),
+        Field("queues", Whole("", minimum=1), "How many queues the card has for arriving packets."),
+        Field("offloads", Text(), "What the card does instead of the processor."),
     ),
 )
 
@@ -162,7 +181,7 @@ PROFILE = Document(
         Field(
             "processors",
             Number("", positive=True, remedy=AGAIN),
-            "Processors that a program here may use; of a container its share.",
+            "Processors that a program on this machine may use; in a container, its share.",
             required=True,
         ),
         Field(
@@ -177,11 +196,11 @@ PROFILE = Document(
                     ),
                 )
             ),
-            "Facts of the machine, for people.",
+            "Facts about the machine, for people to read.",
             default=(),
         ),
         Field("nics", Rows(NIC), "Network cards.", default=()),
-        Field("costs", Rows(COST), "What work takes of processors.", default=()),
+        Field("costs", Rows(COST), "How much processor time each kind of work takes.", default=()),
         Field("rates", Rows(RATE), "What parts of the machine carried in tests.", default=()),
         Field("pulls", Rows(PULL_USE), "How busy pulls keep the processors.", default=()),
         Field(

@@ -83,8 +83,8 @@ def read_cycles(path: str | PathLike[str]) -> Cycles:
                 raise
             raise ProblemError(
                 f"{error}; only `datacollect estimate` has these options, scenarios cannot use "
-                "them: change the file, or, in Python, read it with them by dc.read_samples, and "
-                "give that"
+                "them: change the file, or, in Python, read it by dc.read_samples with these "
+                "options, and give the result"
             ) from None
         return cycles_of(found.samples, found.notes)
     stored = read_parts(folder)

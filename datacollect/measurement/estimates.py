@@ -154,10 +154,11 @@ def estimate(
         )
     if (daily is None) != (timezone is None):
         raise ProblemError(
-            "daily and timezone go together: hours of the day are those of some clock; give both"
+            "daily and timezone belong together: the time zone says whose hours of the day count; "
+            "give both"
         )
     if not 0 <= a < 1:
-        raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the paper's is 0.9")
+        raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the usual value is 0.9")
     if not 0 <= quantile <= 1:
         raise ProblemError(f"quantile must be between 0 and 1, got {quantile!r}")
     half_life_s = in_units(half_life_s, DURATION, "half_life_s")

@@ -69,7 +69,7 @@ def route_of_traceroute(text: str, address: str, *, one_flow: bool) -> list[Hop]
     # Without types where it is installed, unknown where it is not.
     parse: Callable[..., Any] = traceroute.parse
     if any(len(line) > MOST_LINE for line in text.splitlines()):
-        raise ProblemError("a line of it is too long for a traceroute's")
+        raise ProblemError("a line of the text is too long to be traceroute's")
     try:
         parsed: dict[str, Any] = parse(text, quiet=True)
     except (ParseError, ValueError, ArithmeticError):
@@ -97,14 +97,14 @@ def route_of_scamper(text: str, address: str) -> list[Hop]:
         for hop in hops:
             answers.setdefault(int(hop["probe_ttl"]), []).append(str(hop["addr"]))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise ProblemError("it is not a line of scamper's") from None
+        raise ProblemError("the text is not a line of scamper's") from None
     return _route(answers, address, one_flow=True)
 
 
 def _route(answers: dict[int, list[str]], address: str, *, one_flow: bool) -> list[Hop]:
     """Return the hops up to the other end, or to the last that answered and then None."""
     if not answers or not 1 <= min(answers) <= max(answers) <= MOST_HOPS:
-        raise ProblemError(f"it must have hops from 1 to {MOST_HOPS} at most")
+        raise ProblemError(f"the route must have hops from 1 to {MOST_HOPS} at most")
     route: list[Hop] = []
     for number in range(1, max(answers) + 1):
         found = [_address(text) for text in answers.get(number, ())]
@@ -124,7 +124,7 @@ def _address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise ProblemError("a hop of it has no address") from None
+        raise ProblemError("a hop of the route has no address") from None
 
 
 def read_route(text: str) -> list[Hop]:

@@ -56,7 +56,7 @@ def kind_of(
     chosen = {**same, **columns}
     if len(set(chosen.values())) < len(chosen):
         twice = next(n for n in chosen.values() if list(chosen.values()).count(n) > 1)
-        raise ProblemError(f"{where}, line 1: two columns are to be {twice!r}; keep one")
+        raise ProblemError(f"{where}, line 1: two columns would become {twice!r}; keep one")
     return TableKind("", chosen)
 
 

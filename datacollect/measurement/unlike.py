@@ -142,8 +142,8 @@ def _require_some(kinds: Sequence[tuple[str, float]], chosen: Any, streams: int)
     known = sorted({number for _, number in kinds if number})
     there_are = " and ".join(f"{number:g}" for number in known) or "none that says how many it had"
     raise ProblemError(
-        f"streams: no test had {counted(streams, 'connection')}; there are tests with {there_are}; "
-        "choose one of these, or leave it out"
+        f"streams: no test had {counted(streams, 'connection')}; there are tests with "
+        f"{there_are}; choose one of these, or leave streams out"
     )
 
 

@@ -96,7 +96,7 @@ def front(
 
     if problem.price_per_gb is None:
         raise ProblemError(
-            "a front between time and money needs prices, and all links are free; give links a "
+            "a front between time and money needs prices, but no link has one; give links a "
             "price_per_gb"
         )
     slack = np.ravel(floats_of("slack", in_units(slack, PART, "slack"))).tolist()

@@ -24,16 +24,20 @@ AGENT = Table(
         Field(
             "url",
             Text(),
-            "Where the agent listens: https://host:port, as it prints when it is ready.",
+            "Where the agent listens: https://host:port, as the agent prints it when ready.",
             required=True,
         ),
         Field(
             "fingerprint",
             Text(),
-            "Fingerprint of its certificate: sha256: and 64 hexadecimal digits, as it prints when "
-            "it is ready.",
+            "Fingerprint of the agent's certificate: sha256: and 64 hexadecimal digits, as the "
+            "agent prints it when ready.",
         ),
-        Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+        Field(
+            "ca",
+            Text(),
+            "Instead of fingerprint: file of the authority that signed the agent's certificate.",
+        ),
     ),
 )
 

@@ -67,7 +67,7 @@ def parse_connect(head: bytes) -> ConnectRequest:
     first, *lines = head[: -len(END)].split(b"\r\n")
     found = _LINE.fullmatch(first)
     if not found:
-        raise ProblemError("without TLS only CONNECT is answered here")
+        raise ProblemError("without TLS, this agent answers only CONNECT requests")
     headers: dict[str, str] = {}
     for line in lines:
         header = _HEADER.fullmatch(line)
@@ -75,7 +75,9 @@ def parse_connect(head: bytes) -> ConnectRequest:
             raise ProblemError("a header line is malformed")
         name = header[1].decode().lower()
         if name in headers or name in ("content-length", "transfer-encoding"):
-            raise ProblemError(f"header {shown(name)} has no place here, or is given twice")
+            raise ProblemError(
+                f"header {shown(name)} is not allowed in a request to connect, or is given twice"
+            )
         headers[name] = header[2].decode().strip()
     host, port = _target(found[1].decode())
     return ConnectRequest(host, port, token_of(headers.get("proxy-authorization")))
@@ -130,7 +132,7 @@ def answered_status(head: bytes) -> int:
     """Return the status of a relay's answer."""
     found = re.match(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: |\r\n)", head)
     if not found:
-        raise ProblemError("malformed response to CONNECT; is it an agent?")
+        raise ProblemError("malformed response to CONNECT; did an agent answer?")
     return int(found[1])
 
 
@@ -138,4 +140,4 @@ def _target(text: str) -> tuple[str, int]:
     try:
         return host_and_port(text)
     except ProblemError as error:
-        raise ProblemError(f"what CONNECT names {error}") from None
+        raise ProblemError(f"the target of CONNECT {error}") from None

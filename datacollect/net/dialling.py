@@ -134,7 +134,9 @@ def dial(
                 ) from None
         except OSError as error:
             if error.errno in OF_THIS_HOST:
-                raise TransferError(f"{name}: not connected to: {refusal_of(error)}") from None
+                raise TransferError(
+                    f"{name}: this host could not connect: {refusal_of(error)}"
+                ) from None
             why = error.strerror or str(error)
     where = host_port_text(*addresses[0])
     at = "" if where == name else f" at {where}"
@@ -220,7 +222,7 @@ def _established(connection: socket.socket, relay: str, target: str, deadline: D
         connection.settimeout(deadline.left_s())
         ahead = connection.recv(reader.room_bytes, socket.MSG_PEEK)
         if not ahead:
-            raise TransferError(f"{relay}: connection closed instead of connected to {target}")
+            raise TransferError(f"{relay}: closed the connection instead of connecting to {target}")
         reader.take(connection.recv(reader.wanted_of(ahead)))
     with as_failure(relay):
         status = connecting.answered_status(reader.data)

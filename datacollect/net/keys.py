@@ -126,8 +126,9 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
     """
     if text.startswith(PRIVATE):
         raise ProblemError(
-            f"{place} must be a public key, got a private one; take back what you published of it, "
-            "make another with `datacollect keys new` and write its public half here"
+            f"{place} must be a public key, got a private one; delete it wherever you published "
+            "it, make another key with `datacollect keys new`, and write the other key's public "
+            "half here"
         )
     raw = _decoded(text.removeprefix(PUBLIC)) if text.startswith(PUBLIC) else None
     if raw is None or len(raw) != KEY_BYTES:
@@ -138,7 +139,7 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
     if int.from_bytes(raw, "little") % 2**255 in _SMALL_ORDER_YS:
         raise ProblemError(
             f"{place} must be a key that somebody can hold, got {shown(text)}, for which anybody "
-            "can sign; ask its owner for another"
+            "can sign; ask the key's owner for another"
         )
     return raw
 
@@ -186,7 +187,7 @@ def verify_token(token: str, public_key: str, assertion: str) -> bytes:
     """
     payload, signature, footer = _parts(token)
     if not is_signed(_authenticated(payload, footer, assertion), signature, public_key):
-        raise TicketError("its signature is of another key, or for another purpose")
+        raise TicketError("the token's signature is of another key, or for another purpose")
     return payload
 
 
@@ -230,7 +231,7 @@ def _parts(token: str) -> tuple[bytes, bytes, bytes]:
     """Split a token into payload, signature and footer."""
     # The header says version and purpose; nothing in the token chooses an algorithm.
     if not token.startswith(HEADER) or len(token) > TOKEN_LENGTH:
-        raise TicketError(f"it is not a token {HEADER}… of at most {TOKEN_LENGTH} characters")
+        raise TicketError(f"this is not a token {HEADER}… of at most {TOKEN_LENGTH} characters")
     body, dot, tail = token.removeprefix(HEADER).partition(".")
     signed, footer = _unpadded(body), _unpadded(tail) if dot else b""
     if signed is None or footer is None or len(signed) < SIGNATURE_BYTES or (dot and not tail):

@@ -95,7 +95,17 @@ TLS = Table(
     "the table tls",
     "A certificate of your own.",
     (
-        Field("certificate", Text(), "PEM file, with the chain, if any.", required=True),
-        Field("key", Text(), "PEM file of its private key, without a password.", required=True),
+        Field(
+            "certificate",
+            Text(),
+            "PEM file of the certificate, with its chain, if there is one.",
+            required=True,
+        ),
+        Field(
+            "key",
+            Text(),
+            "PEM file of the certificate's private key, without a password.",
+            required=True,
+        ),
     ),
 )

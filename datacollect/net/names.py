@@ -48,8 +48,8 @@ def host_and_port(
     found = HOST_PORT.fullmatch(text)
     if not found or not least_port <= int(found[3]) < PORT_STOP:
         raise ProblemError(
-            f"must be HOST:PORT with a port of {least_port} to {PORT_STOP - 1}, got {shown(text)}; "
-            'as "s2.example:7443" or "[::1]:7443"'
+            f"must be HOST:PORT with a port of {least_port} to {PORT_STOP - 1}, got "
+            f'{shown(text)}; such as "s2.example:7443" or "[::1]:7443"'
         )
     return found[1] or found[2], int(found[3])
 

@@ -141,7 +141,7 @@ def read_ticket(token: str, kind: str, issuers: Collection[str], table: str = "t
     claims = signed_claims(token, ASSERTIONS[kind], issuers, whose, place)
     ticket = _ticket(claims)
     if ticket.kind != kind:
-        raise TicketError(f"it is not a {kind} ticket")
+        raise TicketError(f"this is not a {kind} ticket")
     return ticket
 
 
@@ -157,11 +157,15 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
         Its clock, seconds since 1970.
     """
     if ticket.audience != agent:
-        raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
+        raise TicketError(
+            f"the ticket is for agent {shown(ticket.audience)}, this agent is {shown(agent)}"
+        )
     if ticket.source not in (None, agent) and ticket.kind in (SOURCE, SEALED):
-        raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
+        raise TicketError(
+            f"the ticket is for files of {shown(ticket.source)}, this agent is {shown(agent)}"
+        )
     if ticket.kind in (SPOOL, SEALED) and ticket.most_bytes is not None:
-        raise TicketError(f"a {ticket.kind} ticket has no limit of bytes")
+        raise TicketError(f"a {ticket.kind} ticket must have no limit of bytes")
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:
         _judge_route(ticket, agent)
@@ -198,13 +202,14 @@ def signed_claims(
     issuer = read_claims(unverified_payload(token)).get("iss")
     if not isinstance(issuer, str) or issuer not in issuers:
         raise TicketError(
-            f"its issuer is not one of the agent's {whose}; write the public key (`datacollect "
-            f"keys show` prints it) into {place} of the agent's file, and send it SIGHUP"
+            f"the ticket's issuer is not one of the agent's {whose}; write the public key "
+            f"(`datacollect keys show` prints it) into {place} of the agent's file, and send it "
+            "SIGHUP"
         )
     # Only what the signature covers counts from here on.
     claims = read_claims(verify_token(token, issuer, assertion))
     if claims.get("iss") != issuer:
-        raise TicketError("it names another issuer than the one who signed it")
+        raise TicketError("the token's payload names another issuer than the key that signed it")
     return claims
 
 
@@ -212,11 +217,15 @@ def require_in_time(issued_s: float, expires_s: float, now_s: float, longest_s: 
     """Raise `TicketError` unless a ticket counts now, by the agent's clock."""
     life_s = expires_s - issued_s
     if not 0 < life_s <= longest_s:
-        raise TicketError(f"it may hold {longest_s:g} s at most, but this one holds {life_s:g} s")
+        raise TicketError(
+            f"a ticket may be valid for at most {longest_s:g} s, this one is valid for {life_s:g} s"
+        )
     if issued_s > now_s + AHEAD_S:
-        raise TicketError(f"it is issued {issued_s - now_s:.0f} s after the agent's time")
+        raise TicketError(
+            f"the ticket was issued {issued_s - now_s:.0f} s in the future, by the agent's clock"
+        )
     if now_s >= expires_s:
-        raise TicketError(f"it has expired {now_s - expires_s:.0f} s ago")
+        raise TicketError(f"the ticket expired {now_s - expires_s:.0f} s ago")
 
 
 def take_fields(tree: dict[str, Any], fields: Collection[str], what: str) -> None:
@@ -230,18 +239,21 @@ def take_fields(tree: dict[str, Any], fields: Collection[str], what: str) -> Non
         Whose fields they are.
     """
     if tree.pop("v", None) != 1:
-        raise TicketError("its version must be 1; is its issuer's program newer than the agent?")
+        raise TicketError(
+            "the ticket's version must be 1; is its issuer's program newer than the agent?"
+        )
     if odd := tree.keys() ^ set(fields):
-        raise TicketError(f"its fields are not {what}: {shown(', '.join(sorted(odd)))}")
+        raise TicketError(f"the token's fields are not {what}: {shown(', '.join(sorted(odd)))}")
 
 
 def _judge_route(ticket: Ticket, agent: str) -> None:
     if not ticket.agents or len(ticket.agents) > MOST_AGENTS or ticket.agents[-1] != agent:
         raise TicketError(
-            f"its agents must be the chain of at most {MOST_AGENTS} that ends with {shown(agent)}"
+            f"the ticket's agents must be a chain of at most {MOST_AGENTS} that ends with "
+            f"{shown(agent)}"
         )
     if len({*ticket.agents, ticket.egress}) <= len(ticket.agents):
-        raise TicketError("its route is a loop: it passes an agent twice")
+        raise TicketError("the ticket's route is a loop: it passes an agent twice")
 
 
 def _claims(ticket: Ticket) -> dict[str, Any]:
@@ -270,7 +282,7 @@ def read_claims(payload: bytes) -> dict[str, Any]:
     """Return the JSON object that a token's payload is; raise `TicketError` where it is none."""
     tree = peer_json(payload, has_unique_keys=True)
     if not isinstance(tree, dict):
-        raise TicketError("its payload is not a JSON object")
+        raise TicketError("the token's payload is not a JSON object")
     return tree
 
 
@@ -299,7 +311,7 @@ def read_values(payload: bytes, kinds: Mapping[str, Kind], what: str) -> dict[st
     claims = read_claims(payload)
     try:
         if claims.keys() != {"v", *kinds} or claims["v"] != 1:
-            raise ProblemError(f"its fields are not those of a {what}")
+            raise ProblemError(f"the token's fields are not those of a {what}")
         return {name: kind.read(claims[name], name) for name, kind in kinds.items()}
     except ProblemError as error:
         raise TicketError(f"the {what} does not count: {error}") from None

@@ -64,7 +64,9 @@ def connected_udp(place: tuple[str, int], name: str) -> socket.socket:
         made.connect(place)
     except OSError as error:
         made.close()
-        raise TransferError(f"{name}: UDP packets cannot be sent there: {error.strerror}") from None
+        raise TransferError(
+            f"{name}: UDP packets cannot be sent to this agent: {error.strerror}"
+        ) from None
     return made
 
 
@@ -95,8 +97,9 @@ def bound_udp(
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() >= ends_s:
                 raise RefusedError(
-                    f"UDP port {port} of this host cannot be opened: {error.strerror}; stop what "
-                    f"uses it, or write another udp_port into [{table}], and start the agent again",
+                    f"UDP port {port} of this host cannot be opened: {error.strerror}; stop the "
+                    f"program that uses it, or write another udp_port into [{table}], and start "
+                    "the agent again",
                     503,
                 ) from None
         time.sleep(LOOKED_AFTER_S)

@@ -186,7 +186,7 @@ def _of_plan(problem: Problem, schedule: Schedule) -> list[Arrow]:
     if unknown := [name for route in schedule.routes for name in route.hosts if name not in index]:
         raise ProblemError(
             f"the schedule names the host {unknown[0]!r}, which the problem does not have; draw "
-            "it with the problem that it was made for"
+            "the schedule with the problem that it was made for"
         )
     columns = schedule.columns
     series_of, _ = _series(schedule)

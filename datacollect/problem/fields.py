@@ -39,7 +39,8 @@ _SHOWN_RATE = replace(CAPACITY, remedy="leave it out where nothing was seen")
 
 
 _RATES = (
-    'rates from hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"'
+    'rates that begin at hours of the day, perhaps on days of the week, such as "08:00 10 Mbit/s, '
+    '20:00 1 Gbit/s"'
 )
 
 
@@ -63,9 +64,9 @@ def _shown(name: str, does: str) -> Field:
     return Field(
         name,
         _SHOWN_RATE,
-        f"The most that the host was seen to {does} at once in a test, a flood or a pull, in bytes "
-        "per second. No limit: plans say where they lean on more. By default, and at least, the "
-        "bandwidth of one of its links.",
+        f"The most that the host was seen to {does} at once in a test, a flood or a pull, in "
+        "bytes per second. This does not limit plans; they say where they rely on more. By "
+        "default, and at least, the bandwidth of one of the host's links.",
     )
 
 
@@ -86,20 +87,20 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 "release_s",
                 Instant(Number("seconds", remedy=NONE)),
                 "Instant from which the backlog may leave the host, in seconds; with start also a "
-                "clock time, or the next such hour of the day.",
+                "clock time, or an hour of the day, which means the next such hour.",
                 default=0.0,
             ),
             Field(
                 "produces_bytes_per_s",
                 _PRODUCES,
                 "Rate at which the host makes its backlog, byte after byte from release_s on, in "
-                "bytes per second; all is there at release_s if absent.",
+                "bytes per second; if absent, the whole backlog exists at release_s.",
             ),
             Field(
                 "made_bytes",
                 Whole("bytes", remedy=NONE),
-                "With produces_bytes_per_s: how many bytes of the backlog, its first, are there at "
-                "release_s.",
+                "With produces_bytes_per_s: how many bytes of the backlog, from its beginning, "
+                "exist already at release_s.",
                 default=0,
             ),
             Field(
@@ -155,8 +156,9 @@ def _open(needs: str) -> Field:
     return Field(
         "open",
         Windows(),
-        f"When it carries data, with {needs}: hours of the day, perhaps with days and a time zone, "
-        '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
+        f"When it carries data, with {needs}: hours of the day, perhaps with days and a time "
+        'zone, "Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s hours hold '
+        "for all its links.",
     )
 
 
@@ -168,13 +170,13 @@ _CAPACITY = Field(
     "capacity_bytes_per_s",
     CAPACITY,
     "What all connections together get, ours and others', in bytes per second: n of ours get "
-    "capacity n / (n + competitors).",
+    "capacity × n / (n + competitors).",
 )
 _COMPETITORS = Field(
     "competitors",
     Number("connections", remedy="leave it out where it is not known"),
-    "Connections of others on the narrowest wire; absent where the capacity is given: as many as "
-    "leave one connection of ours the bandwidth.",
+    "Connections of others on the narrowest wire. If absent where the capacity is given: as many "
+    "as leave one connection of ours bandwidth_bytes_per_s.",
 )
 
 # What of a link says how its rate grows with connections.
@@ -220,13 +222,14 @@ SHARED = Table(
         Field(
             "bandwidth_bytes_per_s",
             BANDWIDTH,
-            "What its links carry together, in bytes per second.",
+            "What the bottleneck's links carry together, in bytes per second.",
             required=True,
         ),
         Field(
             "links",
             ListOf(PAIR, 1, None, 'must be a list of pairs ["from", "to"], at least one'),
-            'Its links as pairs ["from", "to"]; each must be a link of the problem.',
+            'Links that share the bottleneck, as pairs ["from", "to"]; each must be a link of the '
+            "problem.",
             required=True,
         ),
         _CAPACITY,
@@ -288,13 +291,13 @@ PROBLEM = Document(
             "daily_periods",
             ListOf(HourOfDay(), 1, None, "must be a list of hours of the day, at least one"),
             "Instead of periods_s, with start: hours of the day at which the forecast's periods "
-            "start, every day again; links then have one number for each.",
+            "start, every day again; links then have one number for each period.",
         ),
         Field(
             "start",
             ClockTime(may_be_hour=True),
-            "Clock time of 0 s, for clock times in this file and answers; an hour of the day alone "
-            "is the next one from now on.",
+            "Clock time of 0 s, for clock times in this file and answers; an hour of the day "
+            "alone means the next such hour from now on.",
         ),
         Field(
             "timezone",
@@ -315,7 +318,8 @@ PROBLEM = Document(
         Field(
             "file_tolerance",
             Number("the makespan, a part"),
-            "Plans may take longer by this part so that files need not be split.",
+            "How much longer a plan may take, as a part of its time, so that files need not be "
+            "split.",
             default=FILE_TOLERANCE,
         ),
         Field(

@@ -91,8 +91,9 @@ def _further(problem: Problem, ends: ListingEnds) -> Problem:
         return longer
     days = round(daily.until_s / DAY_S)
     raise InfeasibleError(
-        f"{ends}: looked until {clock.text(daily.until_s)}, {counted(days, 'day')} after the "
-        "start, which is as far as these hours can be listed; move less, or have more open",
+        f"{ends}: searched until {clock.text(daily.until_s)}, {counted(days, 'day')} after the "
+        "start, which is as far as these hours can be listed; move fewer bytes, or keep links "
+        "open for longer",
         ends.hosts,
     ) from None
 

@@ -131,7 +131,8 @@ def _made(problem: ProblemContents, values: Any, rates: FloatArray) -> IntArray:
         if not (0 <= made <= backlog and made == int(made)):
             raise ProblemError(
                 f"host {problem.names[i]!r}: made_bytes must be whole and at most the backlog of "
-                f"{backlog} bytes, got {made:.15g}; it is how many of these are there at release_s"
+                f"{backlog} bytes, got {made:.15g}; made_bytes says how many of these exist at "
+                "release_s"
             )
     return given.astype(np.int64)
 
@@ -149,7 +150,7 @@ def reject_early_held(problem: ProblemContents) -> None:
             raise ProblemError(
                 f"held data of {held.source!r} at {held.host!r}: the range ends at byte {end}, "
                 f"but {held.source!r} has made {made[source]} bytes so far; set made_bytes to at "
-                "least that"
+                "least the end of the range"
             )
 
 

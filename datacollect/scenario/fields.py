@@ -184,7 +184,9 @@ PERTURBATION = _table(
     "the perturbation",
     "Estimates of all pairs whose route crosses a wire, in either direction, times a factor.",
     Field("wire", NAME, "Name of the wire.", required=True),
-    Field("factor", Number(), "Factor; 1.7 over-estimates by 70 %.", required=True),
+    Field(
+        "factor", Number(), "Factor on these estimates; 1.7 over-estimates by 70 %.", required=True
+    ),
 )
 SHARED_WIRE = _table(
     "the shared wire",

@@ -111,7 +111,7 @@ def simulated(setting: Setting) -> SimulatedNetwork:
     from datacollect.simulation.network import SimulatedNetwork
 
     if not isinstance(setting.network, SimulatedNetwork):
-        raise ProblemError("estimates: a scenario with a problem has nothing to measure")
+        raise ProblemError("estimates: a scenario with a problem has no network to measure")
     return setting.network
 
 

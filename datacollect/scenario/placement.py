@@ -235,7 +235,7 @@ def _backlogs(given: Mapping[str, int | None], scenario: Scenario) -> dict[str, 
     backlog_bytes = dict(zip(sizes, scaled.tolist(), strict=True))
     for name, n_bytes in backlog_bytes.items():
         if n_bytes < 1:
-            raise ProblemError(f"scale {scale:g} leaves source {name!r} no byte; raise it")
+            raise ProblemError(f"scale {scale:g} leaves source {name!r} no byte; raise the scale")
     return backlog_bytes
 
 

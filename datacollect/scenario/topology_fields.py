@@ -86,7 +86,7 @@ _NODE = Table(
     (
         _required("name", NAME, "Unique name."),
         Field("kind", Choice(NODE_KINDS), "Kind of node.", default="router"),
-        Field("domain", NAME, "Domain that it belongs to."),
+        Field("domain", NAME, "Domain that the node belongs to."),
     ),
 )
 _WIRE = Table(
@@ -100,11 +100,11 @@ _WIRE = Table(
         Field(
             "queue_packets",
             QUEUE,
-            "Most packets that wait before it: one number, or at a and at b.",
+            "Most packets that wait before the wire: one number, or one at a and one at b.",
             default=DEFAULT_QUEUE_PACKETS,
         ),
         Field("kind", Choice(WIRE_KINDS), "Kind of wire.", default="backbone"),
-        Field("name", NAME, "Unique name; by default its ends."),
+        Field("name", NAME, "Unique name of the wire; by default the names of its ends."),
     ),
 )
 
@@ -193,13 +193,13 @@ TOPOLOGY = ByKind(
             Field(
                 "access_delay_s",
                 SECONDS,
-                "Propagation time of hosts' wires, seconds.",
+                "Propagation time of the hosts' own wires, seconds.",
                 default=0.001,
             ),
             Field(
                 "access_queue_packets",
                 Whole(minimum=1),
-                "Most packets that wait before hosts' wires.",
+                "Most packets that wait before each host's own wire.",
                 default=DEFAULT_QUEUE_PACKETS,
             ),
         ),

@@ -67,8 +67,8 @@ def wires_of(problem: Problem, until_s: float) -> SimulatedNetwork:
     listed = problem.until(until_s)
     if listed.daily is not None and listed.daily.until_s < until_s:
         raise ProblemError(
-            f"problem: what recurs is listed for {listed.daily.until_s:g} s at most, "
-            f"run.time_limit_s is {until_s:g}; lower it, or {REMEDY}"
+            f"problem: daily hours can be listed for {listed.daily.until_s:g} s at most, but "
+            f"run.time_limit_s is {until_s:g}; lower run.time_limit_s, or {REMEDY}"
         )
     return _Laid(listed).network()
 
@@ -83,13 +83,18 @@ def _require_there_from_the_start(problem: Problem) -> None:
     ):
         if wrong.any():
             name = problem.names[int(np.argmax(wrong))]
-            raise ProblemError(f"problem: host {name!r}: {what}, which ns-3 cannot; {REMEDY}")
+            raise ProblemError(
+                f"problem: host {name!r}: {what}, which ns-3 cannot simulate; {REMEDY}"
+            )
     if problem.held:
         name = problem.held[0].host
-        raise ProblemError(f"problem: data lie at {name!r} already, which ns-3 cannot; {REMEDY}")
+        raise ProblemError(
+            f"problem: data lie at {name!r} already, which ns-3 cannot simulate; {REMEDY}"
+        )
     if problem.per_connection_bytes_per_s is not None:
         raise ProblemError(
-            f"problem: rates by connections are what ns-3 would have to find out; {REMEDY}"
+            "problem: ns-3 cannot be given rates by connections, it finds them out itself; "
+            f"{REMEDY}"
         )
 
 
@@ -180,7 +185,7 @@ class _Laid:
                 if link in found:
                     raise ProblemError(
                         f"problem: {self._name(link)} is in {what} and in another, which ns-3 "
-                        f"cannot; {REMEDY}"
+                        f"cannot simulate; {REMEDY}"
                     )
                 found[link] = wire
         return found

@@ -103,9 +103,21 @@ VALUE = Table(
     (
         Field("label", LABEL, "Name in tables and figures.", required=True),
         Field("value", AnyValue(), "Value of the axis' key."),
-        Field("set", ValuesByKey(), "Further keys of the scenario, by their places.", default={}),
-        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
-        Field("only", ByLabels(), "Labels of other axes that it is combined with.", default={}),
+        Field(
+            "set",
+            ValuesByKey(),
+            "Further keys of the scenario that this value sets, by their places.",
+            default={},
+        ),
+        Field(
+            "without", PLACES, "Keys of the scenario that are removed, by their places.", default=()
+        ),
+        Field(
+            "only",
+            ByLabels(),
+            "The only labels of other axes that this value is combined with.",
+            default={},
+        ),
     ),
 )
 
@@ -150,12 +162,13 @@ AXIS = Table(
     "the axis",
     "One thing that varies.",
     (
-        Field("name", LABEL, "Name; the column of the results.", required=True),
+        Field("name", LABEL, "Name of the axis, and of its column in the results.", required=True),
         Field("key", LABEL, "Place in the scenario whose value varies."),
         Field(
             "paired",
             Flag(),
-            "All values meet the same network, background and measurement, run for run.",
+            "Whether all values of the axis meet the same network, background and measurement, "
+            "run for run.",
             default=False,
         ),
         Field("values", AxisValues(), "Values, or tables with label, value, set.", required=True),
@@ -168,8 +181,17 @@ SEEDS = Table(
     (
         Field("first", Whole(), "First seed.", default=1),
         Field("batch", Whole(minimum=1), "Seeds that are added at a time.", default=5),
-        Field("least", Whole(minimum=1), "Seeds of every setting at least.", default=5),
-        Field("most", Whole(minimum=1), "Seeds of any setting at most; default: least."),
+        Field(
+            "least",
+            Whole(minimum=1),
+            "Every setting is run with at least this many seeds.",
+            default=5,
+        ),
+        Field(
+            "most",
+            Whole(minimum=1),
+            "Every setting is run with at most this many seeds; default: least.",
+        ),
         Field(
             "chosen",
             ListOf(Whole(), 1),
@@ -186,14 +208,14 @@ PRECISION = Table(
         Field(
             "half_width",
             Number(positive=True),
-            "Half-width of the confidence interval over the mean.",
+            "Half-width of the confidence interval, divided by the mean.",
             default=0.05,
         ),
         Field("confidence", Number(positive=True), "Confidence, below 1.", default=0.95),
         Field(
             "of",
             ListOf(Choice(MEASURES), 1, None, "must be a list of one column or more"),
-            "Columns of the results that must have it.",
+            "Columns of the results that must have this precision.",
             default=["makespan_s"],
         ),
     ),
@@ -204,7 +226,12 @@ PANEL = Table(
     "One picture of the report.",
     (
         Field("label", LABEL, "Letter or name of the panel.", required=True),
-        Field("where", ValuesByKey(), "Labels that pick settings, by axis.", default={}),
+        Field(
+            "where",
+            ValuesByKey(),
+            "Labels of the settings that the panel shows, by axis.",
+            default={},
+        ),
         Field("x", LABEL, "Axis from left to right.", required=True),
         Field("series", LABEL, "Axis with a curve for each value.", required=True),
         Field(
@@ -221,17 +248,19 @@ LIMIT = Table(
     "the limit",
     "What hosts carry at most, all their links together.",
     (
-        Field("prefix", LABEL, "Hosts whose names begin so.", required=True),
+        Field(
+            "prefix", LABEL, "The limit holds for hosts whose names begin with this.", required=True
+        ),
         Field(
             "uplink_bytes_per_s",
             Number("bytes per second", positive=True),
-            "Out of each, bytes per second.",
+            "The most that each of these hosts sends, bytes per second.",
             required=True,
         ),
         Field(
             "downlink_bytes_per_s",
             Number("bytes per second", positive=True),
-            "Into each, bytes per second.",
+            "The most that each of these hosts receives, bytes per second.",
             required=True,
         ),
     ),
@@ -243,15 +272,35 @@ GRIDS = Table(
     (
         Field("planned_csv", LABEL, "Table of bandwidths that plans are made on.", required=True),
         Field("truth_csv", LABEL, "Table of the bandwidths that there really are.", required=True),
-        Field("hosts_csv", LABEL, "Table that hosts must be in, too.", nullable=True),
-        Field("sources", Whole(minimum=1), "Hosts with data, drawn.", required=True),
-        Field("backlog_bytes", Whole("bytes", minimum=1), "Bytes of each.", required=True),
-        Field("relays", Whole(), "Further hosts, drawn; default: all others.", nullable=True),
+        Field(
+            "hosts_csv",
+            LABEL,
+            "A further table; only hosts that are in it, too, are used.",
+            nullable=True,
+        ),
+        Field(
+            "sources",
+            Whole(minimum=1),
+            "How many hosts with data are drawn at random.",
+            required=True,
+        ),
+        Field(
+            "backlog_bytes",
+            Whole("bytes", minimum=1),
+            "Bytes that each host with data holds.",
+            required=True,
+        ),
+        Field(
+            "relays",
+            Whole(),
+            "How many further hosts are drawn at random; default: all others.",
+            nullable=True,
+        ),
         Field("share", Number(positive=True), "Factor on links' bandwidths.", default=1.0),
         Field(
             "columns",
             ListOf(LABEL, 3, 3, "must be a list of three columns"),
-            "Columns of sender, receiver and bits per second.",
+            "Names of the tables' columns of sender, receiver and bits per second.",
             default=["src", "dst", "received_bps"],
         ),
         Field("limits", Rows(LIMIT), "What hosts carry at most.", default=()),
@@ -264,19 +313,34 @@ EXPERIMENT = Document(
     (
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((EXPERIMENT_FORMAT,)), "Format and its version."),
-        Field("name", LABEL, "Name; default: the file's.", default="experiment"),
-        Field("title", LABEL, "What it shows, in a sentence."),
+        Field(
+            "name", LABEL, "Name of the experiment; default: the file's name.", default="experiment"
+        ),
+        Field("title", LABEL, "What the experiment shows, in a sentence."),
         Field("scenario", LABEL, "Scenario file, relative to this one."),
-        Field("grids", Part(GRIDS), "Instead of a scenario; fluid engine only."),
+        Field(
+            "grids",
+            Part(GRIDS),
+            "Tables of bandwidths, instead of a scenario; only for the fluid engine.",
+        ),
         Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
         Field(
-            "scale", Number(positive=True), "Factor on backlogs, and on probes without their own."
+            "scale",
+            Number(positive=True),
+            "Factor on backlogs, and, without probe_scale, on probes.",
         ),
-        Field("probe_scale", Number(positive=True), "Factor on probes alone."),
         Field(
-            "set", ValuesByKey(), "Keys of the scenario that differ, by their places.", default={}
+            "probe_scale", Number(positive=True), "Factor on the bytes of probes, not of backlogs."
         ),
-        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
+        Field(
+            "set",
+            ValuesByKey(),
+            "Keys of the scenario that the experiment changes, by their places.",
+            default={},
+        ),
+        Field(
+            "without", PLACES, "Keys of the scenario that are removed, by their places.", default=()
+        ),
         Field("seeds", Part(SEEDS), "Seeds.", default=SEEDS.read({}, "seeds")),
         Field("precision", Part(PRECISION), "Precision wanted."),
         Field("axes", Rows(AXIS), "What varies; all combinations are run.", default=()),

@@ -130,8 +130,8 @@ class Grids:
         wanted = 1 + self.sources + (self.relays or 0)
         if len(names) < wanted:
             raise ProblemError(
-                f"grids: {len(names)} hosts are in all tables, fewer than the {wanted} that "
-                "destination, sources and relays make; draw fewer"
+                f"grids: only {len(names)} hosts are in all tables, but destination, sources and "
+                f"relays need {wanted}; draw fewer"
             )
         n = len(names) if self.relays is None else wanted
         return [names[i] for i in np.random.default_rng(seed).permutation(len(names))[:n]]

@@ -59,10 +59,14 @@ def grown_axes(before: Sequence[Axis], now: Sequence[Axis]) -> tuple[Axis, ...]:
 def _require_same_names(before: Sequence[str], now: Sequence[str]) -> None:
     for name in now:
         if name not in before:
-            raise ProblemError(f"axes: {name!r} is new, and its results have no such label")
+            raise ProblemError(
+                f"axes: the axis {name!r} is new, but the results have no label of it"
+            )
     for name in before:
         if name not in now:
-            raise ProblemError(f"axes: {name!r} is missing, which its results have labels of")
+            raise ProblemError(
+                f"axes: the axis {name!r} is missing, but the results have labels of it"
+            )
 
 
 def _require_same_order(before: Sequence[Axis], now: Sequence[Axis]) -> None:
@@ -71,8 +75,8 @@ def _require_same_order(before: Sequence[Axis], now: Sequence[Axis]) -> None:
     for one, other in combinations(now, 2):
         if place[one.name] > place[other.name] and _share_a_place(one, other):
             raise ProblemError(
-                f"axes: {other.name!r} stood before {one.name!r}, and both change the same; which "
-                "of them counts has changed"
+                f"axes: {other.name!r} came before {one.name!r} in the results' experiment; both "
+                "change the same key, and the later one counts: restore their order"
             )
 
 

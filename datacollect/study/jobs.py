@@ -115,7 +115,7 @@ def work(
     if here != job.versions:
         raise SimulationError(
             f"a worker must have the versions of the sweep, {dict(job.versions)}, got {here}; "
-            "install them there"
+            "install these on the worker"
         )
     finished = Finished(kept=job.store.is_here())
     rows = _RowKeeper(job, finished)

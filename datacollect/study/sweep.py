@@ -313,7 +313,8 @@ class _Sweep:
             raise error
         if error is not None:
             raise SimulationError(
-                f"a worker failed: {type(error).__name__}: {error}; is datacollect installed there?"
+                f"a worker failed: {type(error).__name__}: {error}; is datacollect installed on "
+                "the worker?"
             ) from error
         finished = future.result()
         for row in finished.rows:

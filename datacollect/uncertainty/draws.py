@@ -142,8 +142,9 @@ def _table(
     if not (link >= 0).any():
         hosts = sorted({*samples["from"], *samples["to"]})
         raise ProblemError(
-            f"no sample is of a link of the problem: they are of the hosts {listed(hosts)}, the "
-            f"problem's are {listed(problem.names)}; name the folder of these hosts, or rename them"
+            "no sample is of a link of the problem: the samples are of the hosts "
+            f"{listed(hosts)}, the problem's hosts are {listed(problem.names)}; name a folder "
+            "with samples of the problem's hosts, or rename hosts"
         )
     numbers, cycle = np.unique(samples["cycle"].to_numpy()[link >= 0], return_inverse=True)
     place = np.full(problem.n_links, -1, dtype=np.int64)

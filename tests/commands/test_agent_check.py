@@ -105,7 +105,7 @@ def test_an_agent_of_another_name_with_its_certificate_is_none(tmp_path, capsys)
     ("answer", "message"),
     [
         (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "503"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "is it an agent?"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "did an agent answer?"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "has 99999999 bytes, the limit"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "longer than 0.2 s"),
     ],

@@ -115,7 +115,7 @@ def test_what_cannot_be_drawn_from_is_bad_input(sampled, call, command):
         "from,to,time_s,bandwidth_bytes_per_s\nX,Y,1790000000,5\nX,Y,1790003600,6\n"
     )
     code, _, err = call(command, "p.json", "--samples", "others.csv")
-    assert (code, "they are of the hosts X, Y" in err) == (2, True)
+    assert (code, "the samples are of the hosts X, Y" in err) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["plan", "compare", "explain"])

@@ -70,7 +70,7 @@ def test_version(call):
         (["plan", "figure1.toml", "--prefer", "cheap"], "'earliest-arrival', 'money'"),
         (["plan", "figure1.toml", "--method", "direct", "--deadline", "9"], "--deadline is for"),
         (["plan", "figure1.toml", "--method", "direct", "--prefer", "money"], "--prefer is for"),
-        (["front", "figure1.toml"], "needs prices, and all links are free"),
+        (["front", "figure1.toml"], "needs prices, but no link has one"),
         (["front", "figure1.toml", "-o", "front.txt"], "must name a file that ends in .png"),
         (["replan", "-", "-", "p.toml"], "only one of PROBLEM, SCHEDULE and PROGRESS can be"),
         (["explain", "-", "-"], "only one of PROBLEM and SCHEDULE can be standard input"),

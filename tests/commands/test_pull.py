@@ -23,7 +23,7 @@ def test_an_absent_file_is_bad_input(tmp_path, capsys):
 
 def test_status_of_a_folder_without_a_pull_is_bad_input(tmp_path, capsys):
     assert run(["status", str(tmp_path)]) == 2
-    assert "nothing was pulled into it" in capsys.readouterr().err
+    assert "no pull has written into this folder" in capsys.readouterr().err
 
 
 @pytest.fixture

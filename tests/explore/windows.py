@@ -95,7 +95,7 @@ def _slots_fault(found: Case, problem: dc.Problem, draws: random.Random) -> str 
     try:
         plan = dc.coordinated(problem, slot_s=slot_s)
     except dc.InfeasibleError as error:
-        if lead.issuperset(problem.sources) and "looked until" not in str(error):
+        if lead.issuperset(problem.sources) and "searched until" not in str(error):
             return f"slots of {slot_s} s lead from {sorted(lead)}, but {error}"
         text = str(error)
         if "slots of" in text and text.startswith("no whole slot"):

@@ -172,7 +172,9 @@ def test_a_file_at_a_relay_is_not_complete_because_it_is_long(tmp_path, manifest
 def test_a_folder_that_other_tools_filled(tmp_path, manifest):
     (tmp_path / "into" / "T").mkdir(parents=True)
     (tmp_path / "into" / "T" / "c").write_bytes(bytes(50))
-    with pytest.raises(dc.ProblemError, match="no exported script has worked there; --host HOST"):
+    with pytest.raises(
+        dc.ProblemError, match="no exported script has worked in this folder; --host HOST"
+    ):
         read_arrived(str(tmp_path / "into"), manifest)
     tree = progress_tree([read_arrived(str(tmp_path / "into"), manifest, "D")], None)
     assert tree["held"] == [{"host": "D", "source": "T", "offset_bytes": 0, "bytes": 50}]

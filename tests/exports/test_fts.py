@@ -191,7 +191,9 @@ def test_between_xrootds_gfal2_compares_adler32_only():
 
 
 def test_a_checksum_that_no_file_has_cannot_be_asked_for():
-    with pytest.raises(dc.ProblemError, match="--checksum md5: the manifest knows it of no file"):
+    with pytest.raises(
+        dc.ProblemError, match="--checksum md5: the manifest has this checksum for no file"
+    ):
         exported(straight_and_relayed(files_of("a")), DAVS, options={"checksum": "md5"})
 
 

@@ -101,7 +101,7 @@ def test_what_cannot_be_listed_is_named_and_the_rest_listed(folder, tmp_path):
     why = {os.fsencode(entry.path)[:4]: entry.why for entry in made.not_listed}
     assert why.keys() == {b"\xff.ta", b"link", b"arou", b"pipe", b"x.da", b"yyyy"}
     assert why[b"link"] == why[b"arou"] == "it is a symbolic link; links are not followed"
-    assert why[b"pipe"] == "it is not a regular file"
+    assert why[b"pipe"] == "this is not a regular file"
     assert "must be Unicode text" in why[b"\xff.ta"]
 
 
@@ -124,7 +124,7 @@ def test_files_and_folders_that_cannot_be_read_are_named(folder, tmp_path, monke
     assert list(listed(tmp_path / "m.csv")) == ["open/a"]
     assert made.not_listed == (
         ("closed", "the folder cannot be read to its end: Permission denied"),
-        ("secret", "it cannot be read: Permission denied"),
+        ("secret", "the file cannot be read: Permission denied"),
     )
 
 
@@ -145,7 +145,9 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(folder, tmp_path, monk
     monkeypatch.setattr(inventory.os, "read", read)
     made = save_manifest(folder, "S", tmp_path / "m.csv")
     assert listed(tmp_path / "m.csv") == expected(folder, ["once"])
-    assert made.not_listed == (("always", "it has changed while it was read, 3 times in a row"),)
+    assert made.not_listed == (
+        ("always", "the file has changed while it was read, 3 times in a row"),
+    )
     assert times["once"] == 1
 
 
@@ -160,7 +162,7 @@ def test_a_file_that_another_replaces_by_a_pipe_is_not_waited_for(folder, tmp_pa
 
     monkeypatch.setattr(inventory, "_looked_up", replaced)
     made = save_manifest(folder, "S", tmp_path / "m.csv")
-    assert made.not_listed == (("a", "it is not a regular file"),)
+    assert made.not_listed == (("a", "this is not a regular file"),)
 
 
 class Stop(BaseException):

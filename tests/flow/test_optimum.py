@@ -263,7 +263,7 @@ def test_where_only_the_owners_limit_forbids_a_plan_the_message_says_so():
         bandwidth_bytes_per_s=np.array([[0.0, 8.0, 0.0], [8.0, 0.0, 0.0]])
     )
     with pytest.raises(
-        dc.InfeasibleError, match=r"with room for these data besides all can arrive by 2 s"
+        dc.InfeasibleError, match=r"with additional room for these data, all data can arrive by 2 s"
     ):
         dc.coordinated(problem)
 

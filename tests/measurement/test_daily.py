@@ -67,7 +67,7 @@ def test_a_pair_without_samples_in_a_period_is_named() -> None:
 @pytest.mark.parametrize(
     ("daily", "timezone", "message"),
     [
-        (HOURS, None, "daily and timezone go together"),
+        (HOURS, None, "daily and timezone belong together"),
         (["20:00", "08:00"], ZURICH, "must be later than 20:00"),
         (["8"], ZURICH, "must be an hour of the day"),
         (HOURS, "Mars", "timezone must be an IANA name"),

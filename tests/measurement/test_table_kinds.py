@@ -186,7 +186,7 @@ def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
     [
         ({"snt": "from"}, "has no column 'snt', which is to be 'from'; did you mean 'snd'"),
         ({"snd": "form"}, "must become one of .*, got 'form'; did you mean 'from'"),
-        ({"snd": "from", "rcv": "from"}, "two columns are to be 'from'; keep one"),
+        ({"snd": "from", "rcv": "from"}, "two columns would become 'from'; keep one"),
         ({"snd": "from"}, "column to is missing"),
     ],
 )

@@ -108,11 +108,11 @@ def test_a_ticket_counts_until_it_expires(now_s):
 @pytest.mark.parametrize(
     ("change", "now_s", "why"),
     [
-        ({"audience": "S2"}, 1000.0, "it is for agent"),
-        ({"source": "S2"}, 1000.0, "it is for files of"),
+        ({"audience": "S2"}, 1000.0, "the ticket is for agent"),
+        ({"source": "S2"}, 1000.0, "the ticket is for files of"),
         ({}, 1600.0, "expired 0 s ago"),
-        ({}, 994.9, "issued 5 s after the agent's time"),
-        ({"expires_s": 1000.0}, 999.0, "86400 s at most, but this one holds 0 s"),
+        ({}, 994.9, "was issued 5 s in the future"),
+        ({"expires_s": 1000.0}, 999.0, "at most 86400 s, this one is valid for 0 s"),
         ({"expires_s": 1000.0 + 86401}, 1000.0, "86400 s at most"),
     ],
 )

@@ -41,7 +41,7 @@ def test_packets_go_to_one_place():
     ):
         here.send(b"x" * 1000)
         assert there.recv(2000) == b"x" * 1000
-    with pytest.raises(TransferError, match="D: UDP packets cannot be sent there"):
+    with pytest.raises(TransferError, match="D: UDP packets cannot be sent to this agent"):
         connected_udp(("255.255.255.255", 9), "D")
 
 

@@ -78,7 +78,7 @@ def test_what_makes_no_sense_is_refused(host, message):
 
 def test_nothing_lies_elsewhere_that_is_yet_to_be_made():
     tree = TREE | {"held": [{"host": "D", "source": "S", "offset_bytes": 0, "bytes": 10**6 + 1}]}
-    with pytest.raises(dc.ProblemError, match="set made_bytes to at least that"):
+    with pytest.raises(dc.ProblemError, match="set made_bytes to at least the end of the range"):
         dc.Problem.from_dict(tree)
     tree["held"][0]["bytes"] = 10**6
     assert dc.Problem.from_dict(tree).total_bytes == 9 * 10**6

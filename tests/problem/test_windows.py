@@ -416,7 +416,7 @@ def test_a_plan_beyond_all_that_can_be_listed_is_refused(monkeypatch) -> None:
     """Two hours a night, forty nights; 25 can be listed, until 18 December."""
     monkeypatch.setattr(calendar, "MOST_PERIODS", 50)
     problem = _many(2, ["20:00-22:00"], 40 * 2 * 3600)
-    looked = "looked until Fri 2026-12-18 00:00:00 .01:00, 25 days after the start"
+    looked = "searched until Fri 2026-12-18 00:00:00 .01:00, 25 days after the start"
     for method in (dc.direct, dc.best_path, dc.coordinated, dc.explain):
         with pytest.raises(dc.InfeasibleError, match=looked):
             method(problem)

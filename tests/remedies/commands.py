@@ -341,7 +341,8 @@ EXAMPLES = [
         measured("measure watch samples -o w.html"),
     ),
     Example(
-        "--hosts is for --page alone; a file asks no agents",
+        "--hosts is for --page alone: only the live page asks agents; leave --hosts out, or give "
+        "--page",
         measured("measure watch samples -o w.html --hosts h.toml", h_toml=""),
         measured("measure watch samples -o w.html"),
     ),
@@ -414,7 +415,7 @@ EXAMPLES = [
         in_folder(INIT, INIT.replace("x=h:1", "y=h:1") + " -o other.toml"),
     ),
     Example(
-        "--address must be HOST or HOST:PORT, got {}; as",
+        "--address must be HOST or HOST:PORT, got {}; such as",
         in_folder(INIT.replace("s.example", "'https://s'")),
         in_folder(INIT),
     ),
@@ -429,7 +430,7 @@ EXAMPLES = [
         with_a_shown_key(INIT),
     ),
     Example(
-        "make another with `datacollect keys new` and write its public half here",
+        "make another key with `datacollect keys new`, and write the other key's public half here",
         in_folder(INIT.replace(COLLECTOR, PRIVATE)),
         with_a_shown_key(INIT),
     ),

@@ -298,11 +298,11 @@ EXAMPLES = [
         pulls("--manifest f.csv --as csv"),
     ),
     Example(
-        "the manifest knows it of no file; add a column {}",
+        "the manifest has this checksum for no file; add a column {} to it",
         jobs("--checksum md5"),
         jobs("--checksum md5", files=WITH_MD5),
     ),
-    Example("add a column {}, or leave the option out", jobs("--checksum md5"), jobs()),
+    Example("add a column {} to it, or leave the option out", jobs("--checksum md5"), jobs()),
     Example(
         "FTS cannot take these files: {}{}; rename them",
         jobs(url="--url root://{host}//{source}/{path}", files=FILES.replace(",a,", ",a?b,")),
@@ -331,7 +331,7 @@ EXAMPLES = [
         pulls("--as rclone --manifest f.csv -o out --url {host}:{source}/{path}"),
     ),
     Example(
-        "no exported script has worked there; --host HOST says whose folder it is",
+        "no exported script has worked in this folder; --host HOST says whose folder it is",
         in_folder("manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5", p_toml=P),
         in_folder(
             "manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5 --host D", p_toml=P

@@ -135,13 +135,18 @@ EXAMPLES = [
         written("drop-new"),
     ),
     Example('the feed\'s file says {}; write rate = "{}"', made(1e6), made(2e6)),
-    Example("write that, or name another folder", spilled(20), spilled(10), "feeds.sender.spill"),
     Example(
-        "send less, or have most_rate of [feed], and the agent's own limit, raised there",
+        "write message_bytes = {}, or name another folder",
+        spilled(20),
+        spilled(10),
+        "feeds.sender.spill",
+    ),
+    Example(
+        "send less, or have its operator raise most_rate of [feed] and limits.rate",
         allowed(),
         allowed(rate_bytes_per_s=1e6),
     ),
-    Example("end one, or have that raised there", entered(1), entered(2)),
+    Example("end one, or have the agent's operator raise `feeds`", entered(1), entered(2)),
     Example(
         "is a folder, and a feed is one file, pipe or device; name one",
         opened("."),

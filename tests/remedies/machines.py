@@ -166,7 +166,7 @@ EXAMPLES = [
         receives(window_bytes=5, rtt_s=1),
     ),
     Example(
-        "the rest is written; measure again when the machine is idle",
+        "all other measurements are written; measure again when the machine is idle",
         calibrate(found=profile(refused={"tls": "other programs are busy"})),
         calibrate(),
     ),

@@ -152,14 +152,14 @@ def leaning(known=None, **options):
 
 
 EXAMPLES = [
-    Example("all links are free; give links a price_per_gb", priced(), priced(0.1)),
+    Example("but no link has one; give links a price_per_gb", priced(), priced(0.1)),
     Example(
-        "most_transfers is for pipelined plans; leave slot_s out",
+        "most_transfers is for pipelined plans; leave slot_s or most_transfers out",
         lambda: dc.coordinated(read(), slot_s=1.0, most_transfers=1),
         lambda: dc.coordinated(read(), most_transfers=1),
     ),
     Example(
-        "leave slot_s out, or the limit",
+        "leave slot_s or most_transfers out",
         lambda: dc.coordinated(read(), slot_s=1.0, most_transfers=1),
         lambda: dc.coordinated(read(), slot_s=1.0),
     ),
@@ -251,7 +251,7 @@ EXAMPLES = [
         over_chains(schedule=PIPELINED),
     ),
     Example(
-        "to be planned again meanwhile, got slots of {} s; plan without slot_s",
+        "to be planned again while it runs, got slots of {} s; plan without slot_s",
         planned_again(SLOTTED),
         planned_again(PIPELINED),
     ),

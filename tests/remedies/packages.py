@@ -324,7 +324,7 @@ EXAMPLES = [
     installs("pyrage", "needs the whole package: {command}", in_the_core_alone, uploading),
     installs(
         "ruptures",
-        "note: ruptures confirms changes: {command_for_extra}",
+        "note: the package ruptures would confirm these changes: {command_for_extra}",
         without_ruptures,
         noted_changes,
     ),

@@ -248,12 +248,13 @@ EXAMPLES = [
         lambda: read({"release_s": 1e16 - 9.9999e15}),
     ),
     Example(
-        "but {} has made {} bytes so far; set made_bytes to at least that",
+        "but {} has made {} bytes so far; set made_bytes to at least the end of the range",
         lambda: read(MADE, held=[HELD_AT_D]),
         lambda: read(MADE | {"made_bytes": 10}, held=[HELD_AT_D]),
     ),
     Example(
-        "made_bytes must be whole and at most the backlog of {} bytes, got {}; it is how many",
+        "made_bytes must be whole and at most the backlog of {} bytes, got {}; made_bytes says "
+        "how many",
         lambda: read(MADE | {"made_bytes": 1_000_001}),
         lambda: read(MADE | {"made_bytes": 1_000_000}),
     ),

@@ -406,7 +406,7 @@ EXAMPLES = [
         over_a_relay('plain_http_to = ["W"]'),
     ),
     Example(
-        "that host is not among those this agent connects to; write it into `connect_to` of the",
+        "this agent may not connect to the requested host; write the host into `connect_to` of the",
         towards("U"),
         towards("T"),
     ),
@@ -427,7 +427,8 @@ EXAMPLES = [
         by_night("05:00-18:00"),
     ),
     Example(
-        "cannot be added to here; write by hand: agents.{} with url = {} and fingerprint = {}",
+        "to which this command cannot add; write by hand: agents.{} with url = {} and fingerprint "
+        "= {}",
         in_folder(ADD, collection_toml=INLINE, collector_key=""),
         in_folder(ADD, collection_toml=BY_HAND, collector_key=""),
     ),
@@ -447,12 +448,12 @@ EXAMPLES = [
         into_a_full_disk("pull c.toml --into other"),
     ),
     Example(
-        "got {}; use the version of datacollect that began it",
+        "got {}; use the version of datacollect that began this pull",
         pulled(PULL, of_version_99, "status into"),
         by_its_own("status into"),
     ),
     Example(
-        "got {}; continue with the version of datacollect that began it",
+        "got {}; continue with the version of datacollect that began this pull",
         pulled(PULL, of_version_99, PULL),
         by_its_own(PULL),
     ),

@@ -136,7 +136,8 @@ EXAMPLES = [
         with_spool(f"{DROP} --collection c1"),
     ),
     Example(
-        "{}: the process that holds the spool does not answer; stop the agent, and drop again",
+        "{}: the process that holds the spool does not answer; stop the agent, and start this "
+        "command again",
         with_spool(DROP, is_held=True),
         with_spool(DROP),
     ),
@@ -156,7 +157,7 @@ EXAMPLES = [
         in_slots(60.0, [LINK, LATE_LINK]),
     ),
     Example(
-        "that source is not among those this agent connects to",
+        "this agent may not connect to the source of the pieces",
         ordered({"T": "127.0.0.1:9"}),
         ordered(TO_S),
     ),

@@ -232,10 +232,10 @@ EXAMPLES = [
         hook("our_json.py", our_json_py=JUDGE),
     ),
     Example(
-        "no axis is called {}; of those that pair {}", over("methods", "a"), over("method", "a")
+        "no axis is called {}; of the paired axes {}", over("methods", "a"), over("method", "a")
     ),
     Example(
-        "cannot be compared seed for seed; of those that are {}",
+        "cannot be compared seed for seed; of the paired axes {}",
         over("rate", "a"),
         over("method", "a"),
     ),
@@ -266,7 +266,7 @@ EXAMPLES = [
     ),
     Example("in a clone of datacollect: {command}", verdicts(False), verdicts(True)),
     Example(
-        "a worker failed: {}: {}; is datacollect installed there?",
+        "a worker failed: {}: {}; is datacollect installed on the worker?",
         failing(ModuleNotFoundError("No module named 'datacollect'")),
         failing(),
     ),

@@ -303,19 +303,20 @@ EXAMPLES = [
         into_a_free_port,
     ),
     Example(
-        "UDP port {} of this host cannot be opened: {}; stop what uses it, or write another "
-        "udp_port into [{}]",
+        "UDP port {} of this host cannot be opened: {}; stop the program that uses it, or write "
+        "another udp_port into [{}]",
         into_a_port(True),
         into_a_port(False),
     ),
     Example(
         "is not one of the addresses in this agent's connect_to, the only ones it sends to; "
-        "write it there",
+        "write the address into connect_to",
         with_agents(ONE_PING, knows="another"),
         with_agents(ONE_PING),
     ),
     Example(
-        "its issuer is not one of the agent's {}; write the public key (`datacollect keys show` "
+        "the ticket's issuer is not one of the agent's {}; write the public key (`datacollect keys "
+        "show` "
         "prints it) into {} of the agent's file, and send it SIGHUP",
         told_of_the_operator(False),
         told_of_the_operator(True),
@@ -333,7 +334,8 @@ EXAMPLES = [
         module="measuring.agent.used_bytes",
     ),
     Example(
-        "agents ask for a key, and {} beside {} is missing: `datacollect keys new` makes one",
+        "agents accept only signed tests, and the key {} beside {} is missing: `datacollect keys "
+        "new` makes one",
         hosts_asked("measure hosts URL --iperf3 D=d:1 -o h.toml"),
         hosts_asked("keys new operator.key", "measure hosts URL --iperf3 D=d:1 -o h.toml"),
     ),
@@ -374,12 +376,12 @@ EXAMPLES = [
         dry("tcp h.toml --from K --to D", S=SERVER, K=OTHER, D=AGENT),
     ),
     Example(
-        "run agents there, and name them by `datacollect measure hosts`",
+        "run agents on these hosts, and name them by `datacollect measure hosts`",
         dry("cycle h.toml", S=SERVER, D=SERVER.replace("0.2", "0.3")),
         dry("cycle h.toml", S=AGENT, D=OTHER),
     ),
     Example(
-        "or start this at the destination with an empty table [hosts.{}]",
+        "or start this command on the destination, with an empty table [hosts.{}]",
         dry("cycle h.toml", S=SERVER, D=SERVER.replace("0.2", "0.3")),
         dry("cycle h.toml", S=SERVER, D=""),
     ),
@@ -404,7 +406,7 @@ EXAMPLES = [
         by_iperf3(recorded(5_000_000), "--bytes '100 MB'"),
     ),
     Example(
-        "and then the others had more for themselves: give more --bytes{}",
+        "so the others had more bandwidth afterwards: give more --bytes{}",
         flooded("--bytes '1 MB'"),
         flooded("--bytes '10 MB'"),
     ),

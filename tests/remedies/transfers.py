@@ -223,7 +223,7 @@ EXAMPLES = [
         web(url="http://w.example/", plain_http=True),
     ),
     Example(
-        "nothing was pulled into it; name the folder of `datacollect pull --into`",
+        "no pull has written into this folder; name the folder of `datacollect pull --into`",
         pulled(PULL, "status ."),
         pulled(PULL, "status into"),
     ),
@@ -266,7 +266,7 @@ EXAMPLES = [
         pulled(PULL, "status into --plot new.png"),
     ),
     Example(
-        "no pull has ever begun there; name the folder of `datacollect pull --into`",
+        "no pull has ever begun in this folder; name the folder of `datacollect pull --into`",
         lambda: kept_pulls("/nowhere"),
         pulled(PULL, "status into --promises"),
     ),

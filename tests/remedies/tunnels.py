@@ -121,7 +121,7 @@ EXAMPLES = [
         opener(via=["K1", "K2"]),
     ),
     Example(
-        "--via: {} is where the tunnel leads to; leave it out",
+        "--via: {} is the host that the tunnel leads to; leave it out of --via",
         opener(via=["K1", "S1"]),
         opener(via=["K1"]),
     ),

@@ -83,7 +83,9 @@ def test_what_recurs_is_listed_until_the_end():
     changes = wires_of(problem, 12 * 86_400.0).changes
     assert [change.at_s / 3600 for change in changes[:3]] == [11.0, 23.0, 35.0]
     assert changes[-1].at_s > 11.5 * 86_400
-    with pytest.raises(dc.ProblemError, match=r"listed for .* at most, .* lower it, or use the fl"):
+    with pytest.raises(
+        dc.ProblemError, match=r"listed for .* at most, .* lower run.time_limit_s, or use the fl"
+    ):
         wires_of(problem, 1e15)
 
 

@@ -45,7 +45,7 @@ def test_tables_with_too_few_hosts_or_other_columns_are_refused(tmp_path):
     (tmp_path / "g.csv").write_text("src,dst,received_bps\nA,B,8e6\nB,A,8e6\n")
     grids = {"planned_csv": "g.csv", "truth_csv": "g.csv", "sources": 2, "backlog_bytes": 1}
     for change, message in (
-        ({}, "2 hosts are in all tables, fewer than the 3"),
+        ({}, "only 2 hosts are in all tables, but"),
         ({"columns": ["from", "to", "rate"]}, "name the table's columns in grids.columns"),
     ):
         tree = {"engine": "fluid", "grids": {**grids, **change}, "seeds": {"least": 1}}

@@ -151,7 +151,9 @@ def test_of_few_cycles_it_is_said_how_often_the_next_is_beyond_them(two_hosts):
 
 
 def test_samples_of_other_hosts_alone_are_refused(two_hosts):
-    with pytest.raises(dc.ProblemError, match=r"they are of the hosts X, Y, the problem's are"):
+    with pytest.raises(
+        dc.ProblemError, match=r"the samples are of the hosts X, Y, the problem's hosts are"
+    ):
         dc.certainty(two_hosts, dc.direct(two_hosts), cycles(X_Y=[3.0, 4.0]))
 
 

@@ -137,7 +137,7 @@ class ReplanningController(Controller):
                 raise ProblemError(f"{name} must be > 0, got {value}")
         if schedule.slot_s is not None:
             raise ProblemError(
-                f"the schedule must be pipelined to be planned again meanwhile, got slots of "
+                "the schedule must be pipelined to be planned again while it runs, got slots of "
                 f"{schedule.slot_s:g} s; plan without slot_s"
             )
         self._problem = problem

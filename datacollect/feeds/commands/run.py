@@ -90,8 +90,8 @@ def _write_lines(runs: Sequence[FeedRun]) -> None:
         if not each.is_ended:
             name, rate, made, received, lost, behind, worst = each.row()
             note(
-                f"{name}: of {rate}, {made} made, {received} received, {lost} lost, {behind} "
-                f"behind, 99 % within {worst}"
+                f"{name}: rate {rate}: {made} made, {received} received, {lost} lost, {behind} "
+                f"behind, 99 % of delays within {worst}"
             )
 
 

@@ -67,21 +67,28 @@ FEED = Document(
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((FEED_FORMAT,)), "Format and its version.", required=True),
         Field("name", FeedName(), "Name of the file that the receiver makes.", required=True),
-        Field("to", HostName(), "The agent that receives it, one of agents.", required=True),
-        Field("via", ListOf(HostName()), "Relays in order, of agents; none: directly.", default=[]),
+        Field("to", HostName(), "The agent that receives the feed, one of agents.", required=True),
+        Field(
+            "via",
+            ListOf(HostName()),
+            "Relays in order, one or more of agents; empty: the feed goes directly.",
+            default=[],
+        ),
         Field("key", Text(), "File of the sender's private key.", required=True),
-        Field("agents", ByName(AGENT), "The receiver, and relays, by name.", required=True),
+        Field(
+            "agents", ByName(AGENT), "Agents of the receiver and of relays, by name.", required=True
+        ),
         Field(
             "rate",
             Number(BYTES_PER_S, positive=True, remedy="say what the source makes"),
-            'What the source makes: "16 Mbit/s".',
+            'Rate at which the source makes data, such as "16 Mbit/s".',
             required=True,
         ),
         Field(
             "message_bytes",
             Whole(BYTES, minimum=1, stop=MOST_MESSAGE_BYTES + 1),
-            "Bytes that get one number and one time stamp; left out: 4096, and by udp 1412, which "
-            "one packet holds.",
+            "Bytes of one message, which has one number and one time stamp; left out: 4096, but "
+            "1412 by udp, which one packet holds.",
         ),
         Field(
             "transport",
@@ -95,7 +102,9 @@ FEED = Document(
             "How many bytes are kept until the receiver has written them; in memory, or in spill.",
             default=16_000_000,
         ),
-        Field("spill", Text(), "Folder of this feed alone; data in it outlast the sender."),
+        Field(
+            "spill", Text(), "Folder of this feed alone; data in it survive when the sender ends."
+        ),
         Field(
             "when_full",
             Text((STOP, DROP_NEW, DROP_OLD)),
@@ -132,7 +141,8 @@ FEED = Document(
         Field(
             "give_up",
             Number(SECONDS, positive=True),
-            "How long the receiver may be away once the source has ended, seconds.",
+            "Once the source has ended: after how long without the receiver the sender gives up, "
+            "seconds.",
             default=600.0,
         ),
     ),

@@ -23,7 +23,7 @@ ROW = Table(
     "One of the feeds: its file, and where it comes from.",
     (
         Field("file", Text(), "The feed's file.", required=True),
-        Field("input", Text(), "File, named pipe or device that it is read from."),
+        Field("input", Text(), "File, named pipe or device that the feed is read from."),
         Field(
             "generate",
             Number(SECONDS, positive=True),
@@ -68,7 +68,7 @@ def feeds_from_file(path: str | PathLike[str]) -> list[FedFeed]:
 def _feeds(tree: Any, folder: Path) -> list[FedFeed]:
     rows = FEEDS.read(tree)["feeds"]
     if not rows:
-        raise ProblemError("feeds: names none; add a table [[feeds]] for each")
+        raise ProblemError("feeds: the file names no feed; add a table [[feeds]] for each feed")
     found = []
     for i, row in enumerate(rows):
         if (row["input"] is None) == (row["generate"] is None):
@@ -81,5 +81,7 @@ def _feeds(tree: Any, folder: Path) -> list[FedFeed]:
     names = [(each.feed.to.address, each.feed.name) for each in found]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise ProblemError(f"feeds[{i}]: {name[1]} goes to one receiver twice; rename one")
+            raise ProblemError(
+                f"feeds[{i}]: two feeds with the name {name[1]} go to one receiver; rename one"
+            )
     return found

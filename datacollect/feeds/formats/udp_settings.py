@@ -39,20 +39,22 @@ UDP_TABLE = Table(
         Field(
             "grace",
             Number(SECONDS, positive=True),
-            "How long the source has to act, before what it makes is dropped, seconds.",
+            "How long the source has to act after an alarm (too many packets are lost), before "
+            "the sender drops what it makes, seconds.",
             default=GRACE_S,
         ),
         Field(
             "end",
             Number(SECONDS, positive=True),
-            "The feed ends if an alarm lasts longer than this, seconds.",
+            "The feed ends if an alarm (too many packets are lost) lasts longer than this, "
+            "seconds.",
             default=END_S,
         ),
         Field("drop", Number(), "Part of the messages to leave out on purpose.", default=0.0),
         Field(
             "drop_set",
             Text((SINGLE, BUNCHES)),
-            "Which messages: single ones, evenly, or bunches of one to ten.",
+            "Which messages are left out: single ones, spread evenly, or bunches of one to ten.",
             default=SINGLE,
         ),
         Field("seed", Whole(), "Seed of the drop set.", default=0),
@@ -71,7 +73,7 @@ UDP_TABLE = Table(
         Field(
             "reorder",
             Whole("packets", minimum=1, stop=2**22),
-            "How far behind the newest a packet may come, and still be put in its place.",
+            "How many packets behind the newest a packet may arrive and still be put in its place.",
             default=REORDER,
         ),
     ),

@@ -166,7 +166,7 @@ class ReceiverCore:
     def _end(self, made: int, made_bytes: int, done: list[Action]) -> None:
         self._expect(made)
         if made_bytes != self.report.counts.made_bytes:
-            raise FrameError("a feed ends with another number of bytes than have come")
+            raise FrameError("the end of a feed names another number of bytes than have arrived")
         self._is_over = True
         done.append(Finish(made_bytes))
 

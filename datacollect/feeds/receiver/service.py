@@ -100,9 +100,9 @@ class FeedService:
         most = self._most_rate_bytes_per_s
         if most is not None and hello.rate_bytes_per_s > most:
             raise RefusedError(
-                f"its rate is {format_rate(hello.rate_bytes_per_s)}, and at most "
-                f"{format_rate(most)} is taken here; send less, or have most_rate of [feed], and "
-                "the agent's own limit, raised there",
+                f"the feed's rate is {format_rate(hello.rate_bytes_per_s)}, but this agent takes "
+                f"at most {format_rate(most)}; send less, or have its operator raise most_rate of "
+                "[feed] and limits.rate",
                 403,
             )
         self.require_room(0)
@@ -120,7 +120,7 @@ class FeedService:
             if self._room_bytes < n_bytes or self._room_bytes <= 0:
                 raise StoreError(
                     f"the {format_bytes(self.feed.most_bytes)} that `bytes` of [feed] allows are "
-                    "used up; have feeds moved away there, or the limit raised"
+                    "used up; have the agent's operator move feeds away, or raise `bytes`"
                 )
             self._room_bytes -= n_bytes
 
@@ -149,7 +149,7 @@ class FeedService:
         if n >= most:
             raise RefusedError(
                 f"{counted(n, 'feed')} arrive here already, and `feeds` of [feed] allows {most}; "
-                f"end one, or have that raised there",
+                "end one, or have the agent's operator raise `feeds`",
                 AGAIN,
             )
 

@@ -27,15 +27,20 @@ FEED = Table(
         Field(
             "users",
             ListOf(PublicKey()),
-            "Public keys of those whose feeds are taken. Read again at SIGHUP.",
+            "Public keys of senders whose feeds this agent accepts. Read again at SIGHUP.",
             required=True,
         ),
-        Field("folder", Text(), "Existing folder in which they are kept.", required=True),
-        Field("bytes", Whole(BYTES, minimum=1), "Bytes that they may take.", required=True),
+        Field("folder", Text(), "Existing folder in which this agent keeps feeds.", required=True),
+        Field(
+            "bytes",
+            Whole(BYTES, minimum=1),
+            "Most bytes that feeds may take in the folder.",
+            required=True,
+        ),
         Field(
             "most_rate",
             Number(BYTES_PER_S, positive=True),
-            "The largest rate of a feed; left out: any by TCP, and none by UDP.",
+            "The largest rate of a feed; left out: any rate by TCP, but no feeds by UDP.",
         ),
         Field(
             "feeds",

@@ -140,12 +140,14 @@ class UdpReceiverCore(ReceiverCore):
         size = self._message_bytes
         short = made * size - made_bytes
         if made < self.receiving.next or not (0 <= short < size or made == made_bytes == 0):
-            raise FrameError("a feed ends with fewer messages, or other bytes, than have come")
+            raise FrameError(
+                "the end of a feed names fewer messages, or other bytes, than have arrived"
+            )
         has_last = made == self.receiving.next and self.receiving.n_received
         if has_last and short != size - self.receiving.last_bytes:
-            raise FrameError("a feed ends with other bytes than its last message has")
+            raise FrameError("the end of a feed names another length than its last message has")
         if made > self.receiving.feed.most_messages:
-            raise FrameError("a feed ends with more messages than have room")
+            raise FrameError("the end of a feed names more messages than the receiver has room for")
         self._is_over = True
         counts = self.report.counts
         counts.made, counts.made_bytes, self.end_bytes = made, made_bytes, made_bytes

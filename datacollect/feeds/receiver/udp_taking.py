@@ -171,7 +171,7 @@ class UdpTaking(Keeping):
         for kind, _, _, content in self._frames.take(data):
             tree = peer_json(bytes(content)) if kind == frames.NOTE else None
             if self._core is not None or not isinstance(tree, dict):
-                raise FrameError("a feed by udp begins with a note about it")
+                raise FrameError("a feed by udp must begin with a note about the feed")
             self._open(udp_values(tree.get("udp")))
         if self._threads is None:
             return b""

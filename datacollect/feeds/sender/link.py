@@ -207,8 +207,8 @@ def opened_link(opener: TunnelOpener, feed: FeedFile, waker: Waker) -> Link:
             and cause.by in ("", feed.to.name)
         ):
             raise ProblemError(
-                f"{feed.to.name}: takes no feeds; write [feed] into its agent's file, and start it "
-                "again"
+                f"{feed.to.name}: takes no feeds; write [feed] into the file of its agent, and "
+                "start the agent again"
             ) from None
         raise
 

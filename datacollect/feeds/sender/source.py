@@ -39,7 +39,10 @@ def opened_source(path: Path) -> int:
         # Of a named pipe nobody waits here for who writes into it.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise ProblemError(f"{shown(str(path))}: {error.strerror}; name what is there") from None
+        raise ProblemError(
+            f"{shown(str(path))}: {error.strerror}; name a file, pipe or device that this user "
+            "can read"
+        ) from None
     if stat.S_ISDIR(os.fstat(fd).st_mode):
         os.close(fd)
         raise ProblemError(

@@ -133,7 +133,8 @@ class Spill:
         if found_bytes != self._message_bytes:
             raise ProblemError(
                 f"spill: {self._folder} has this feed with message_bytes = {found_bytes}, got "
-                f"{self._message_bytes}; write that, or name another folder"
+                f"{self._message_bytes}; write message_bytes = {found_bytes}, or name another "
+                "folder"
             )
         _write_identity(self._folder, name, row[0])
         if row[-2] != boot_id():
@@ -355,8 +356,8 @@ def _identity(folder: Path, name: str) -> str | None:
         return None
     if tree.get("name") != name:
         raise ProblemError(
-            f"{folder}: is that of feed {tree.get('name')}, and not of feed {name}; name another "
-            "folder"
+            f"{folder}: is the folder of feed {tree.get('name')}, not of feed {name}; name "
+            "another folder"
         )
     return str(tree["stream"])
 

@@ -134,7 +134,9 @@ class Measuring:
         """Tell what the host's interfaces have carried: no test, and so without a lease."""
         body_of(exchange)
         if COUNTERS not in ticket.tools:
-            raise RefusedError(f"the ticket is for {', '.join(ticket.tools)}, not counters", 403)
+            raise RefusedError(
+                f"the ticket is for {', '.join(ticket.tools)}, not for counters", 403
+            )
         return interface_counters()
 
     def _received(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
@@ -165,7 +167,8 @@ class Measuring:
         # The token is sent on in a header: nothing in it may end the line.
         if not isinstance(to, str) or not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise ProblemError(
-                "to and far_token must say where the test goes, and with which right"
+                "to must be the address of the test's other agent, and far_token the ticket for "
+                "that agent"
             )
         address = host_and_port(to)
         for name, place in self._config.connect_to.items():
@@ -173,7 +176,7 @@ class Measuring:
                 return FarAgent(name, place, ticket.receiver, token, self._config.congestion)
         raise RefusedError(
             f"{shown(to)} is not one of the addresses in this agent's connect_to, the only ones "
-            "it sends to; write it there, exactly as in the operator's file",
+            "it sends to; write the address into connect_to, exactly as the operator's file has it",
             403,
         )
 

@@ -104,7 +104,9 @@ class _Leased:
         if name not in self.tests:
             if len(self.tests) == self.n_tests:
                 raise RefusedError(
-                    f"the lease is for {self.n_tests} at once, and this is another test", 409
+                    f"the lease is for {self.n_tests} tests at once, and this test would be one "
+                    "more",
+                    409,
                 )
             self.tests[name] = RunningTest(ticket, self.until_s, self.n_tests)
         return self.tests[name]
@@ -225,7 +227,7 @@ class HostTests:
             self._lease.give_back(_lease_token(ticket, attempt), time.monotonic())
             self._unlock()
             raise RefusedError(
-                "this host can start nothing more now; try again later", 503
+                "this host cannot start another test now; try again later", 503
             ) from None
         return timer
 

@@ -135,7 +135,7 @@ def require_receiver(ticket: MeasureTicket) -> None:
 def body_of(exchange: Exchange) -> dict[str, Any]:
     """Read the JSON object of a request."""
     if exchange.body_bytes > MOST_BODY_BYTES:
-        raise RefusedError(f"a body has at most {MOST_BODY_BYTES} bytes", 413)
+        raise RefusedError(f"a request's body has at most {MOST_BODY_BYTES} bytes", 413)
     body = bytearray()
     while data := exchange.read():
         body += data

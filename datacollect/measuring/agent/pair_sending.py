@@ -156,9 +156,11 @@ class FarReceiver:
         said = self._asked(OPEN_PATH, {})
         port = said.get("port")
         if said.get("nonce") != nonce:
-            raise TransferError(f"{self._far.name}: has not shown the nonce of the ticket")
+            raise TransferError(
+                f"{self._far.name}: its agent has not shown the nonce of the ticket"
+            )
         if type(port) is not int or not 0 < port < 65_536:
-            raise TransferError(f"{self._far.name}: has named no port")
+            raise TransferError(f"{self._far.name}: its agent has named no port for the packets")
         return port
 
     def ask_arrived(self, n: int, wait_s: float) -> None:
@@ -238,7 +240,9 @@ class _Packets:
             self.socket.send(data)
         except ConnectionRefusedError:
             name = self.sending.far.name
-            raise TransferError(f"{name}: its host refuses packets at that UDP port") from None
+            raise TransferError(
+                f"{name}: its host refuses packets at the UDP port of the test"
+            ) from None
         except OSError as error:
             self.failure = str(error.strerror)
             return None

@@ -141,7 +141,7 @@ def _require_window(n_bytes: int) -> None:
     if allowed_bytes < n_bytes:
         raise ProblemError(
             f"this host's kernel allows windows of at most {allowed_bytes} bytes, but the test "
-            f"asks for {n_bytes}; raise net.core.wmem_max there, or ask for less"
+            f"asks for {n_bytes}; raise net.core.wmem_max on this host, or ask for less"
         )
 
 

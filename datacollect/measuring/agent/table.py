@@ -44,7 +44,8 @@ MEASURE = Table(
         Field(
             "operators",
             ListOf(PublicKey(), shortest=1),
-            "Public keys of operators whose tickets for measuring count. Read again at SIGHUP.",
+            "Public keys of operators whose tickets for measuring this agent accepts. Read again "
+            "at SIGHUP.",
             required=True,
         ),
         Field(
@@ -57,12 +58,13 @@ MEASURE = Table(
         Field(
             "udp_port",
             Whole(minimum=0, stop=65_536),
-            "UDP port for the packets of pairs that this host receives; 0, or left out: none.",
+            "UDP port at which this host receives packet pairs; 0, or left out: none.",
         ),
         Field(
             "bytes_per_hour",
             Whole("bytes", minimum=1),
-            "How much all tests together may send and receive, counted across restarts.",
+            "How many bytes all tests together may send and receive in an hour, counted across "
+            "restarts.",
             required=True,
         ),
         Field(
@@ -70,7 +72,11 @@ MEASURE = Table(
             Number("bytes per second", positive=True),
             "How fast a test may send; left out: as fast as the network allows.",
         ),
-        Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
+        Field(
+            "hours",
+            Hours(),
+            "Hours of the day in which tests may run, such as 22-6; left out: always.",
+        ),
     ),
 )
 

@@ -44,8 +44,9 @@ class UsedBytes:
                 self._tests = {str(name): (float(at_s), int(n)) for name, at_s, n in rows}
             except (ValueError, TypeError):
                 raise ProblemError(
-                    f"{document_name(path)}: is not what the agent writes there; it counts what "
-                    "tests have taken: move it away, and wait an hour before tests run again"
+                    f"{document_name(path)}: is not what the agent writes into this file, which "
+                    "counts the bytes of tests: move the file away, and wait an hour before tests "
+                    "run again"
                 ) from None
 
     def left_bytes(self, now_s: float) -> int:

@@ -25,20 +25,22 @@ def calibrate(
         typer.Option("-o", "--output", metavar="PROFILE", help="File of the profile, TOML."),
     ],
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar=TIME, help="About how long it may take.")
+        float,
+        typer.Option("--seconds", metavar=TIME, help="About how long all measurements may take."),
     ] = 60.0,
     disk: Annotated[
         str | None,
         typer.Option(
             "--disk",
             metavar="FOLDER",
-            help="On the disk of pulls. Default: that of PROFILE.",
+            help="Folder on the disk that pulls write to. Default: the folder of PROFILE.",
         ),
     ] = None,
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Measure TCP, TLS and disk even if other programs are busy; mark that."
+            "--anyway",
+            help="Measure TCP, TLS and disk even if other programs are busy; the profile says so.",
         ),
     ] = False,
     as_json: Json = False,
@@ -71,8 +73,8 @@ def calibrate(
         complain_text(f"refused: {work}: {why}")
     if profile.refused:
         complain_text(
-            "the rest is written; measure again when the machine is idle, or with --anyway: "
-            "predictions then say so"
+            "all other measurements are written; measure again when the machine is idle, or with "
+            "--anyway: predictions then say so"
         )
     return REFUSED if profile.refused else 0
 

@@ -23,17 +23,17 @@ def cycle(
         typer.Option(
             "--tools",
             metavar="TOOLS",
-            help="Such as ping,tcp; flood: all at once into the destination, and hosts of which a "
-            "plan asks more than was shown; shared: which links share a wire.  [default: "
-            f"{','.join(usual_tools())},flood,shared]",
+            help="Tests to run, such as ping,tcp; flood: all hosts send to the destination at "
+            "once, and hosts that a plan asks for more than was shown; shared: which links "
+            f"share a wire.  [default: {','.join(usual_tools())},flood,shared]",
         ),
     ] = None,
     only: Annotated[
         MeasuredPairs | None,
         typer.Option(
             "--only",
-            help="Pairs that may decide when all has arrived, or all.  [default: matter above 30 "
-            "hosts]",
+            help="Test the pairs that may decide when all data have arrived (matter), or all.  "
+            "[default: matter above 30 hosts]",
         ),
     ] = None,
     patience_s: Patience = 120.0,

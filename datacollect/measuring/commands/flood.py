@@ -43,7 +43,9 @@ def flood(
     receivers: Receivers = None,
     streams: Annotated[
         int,
-        typer.Option("--streams", metavar="N", min=1, max=64, help="Connections of each pair."),
+        typer.Option(
+            "--streams", metavar="N", min=1, max=64, help="Connections of each pair of hosts."
+        ),
     ] = 1,
     seconds: Seconds = 10.0,
     most_bytes: MostBytes = "100 MB",
@@ -85,8 +87,8 @@ def flood(
         emit(f"{host} {does} {format_rate(sum(rates))} in all, with {at_once} at once")
     if any((row.get("duration_s") or seconds) < AT_ONCE * seconds for row in rows):
         note_text(
-            "note: some tests had sent all their bytes before the time was over, and then the "
-            f"others had more for themselves: give more --bytes{_enough(rates, seconds)}"
+            "note: some tests sent all their bytes before the time was over, so the others had "
+            f"more bandwidth afterwards: give more --bytes{_enough(rates, seconds)}"
         )
     together = {"host": host, "together_bytes_per_s": sum(rates), "n_done": len(rates)}
     finish(folder, rows, as_json=as_json, **together)

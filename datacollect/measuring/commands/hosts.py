@@ -25,7 +25,7 @@ def hosts(
         typer.Argument(metavar="URL...", help="Where agents listen: https://host:port."),
     ] = None,
     destination: Annotated[
-        str, typer.Option("--destination", metavar="NAME", help="The host that collects all.")
+        str, typer.Option("--destination", metavar="NAME", help="The host that collects all data.")
     ] = "D",
     iperf3: Annotated[
         list[str] | None,
@@ -38,14 +38,16 @@ def hosts(
     key: Annotated[
         str,
         typer.Option(
-            "--key", metavar="KEY", help="File of the operator's key, for `key` in the file."
+            "--key",
+            metavar="KEY",
+            help="File of the operator's private key; the hosts' file names it as `key`.",
         ),
     ] = "operator.key",
     n_bytes: Annotated[
-        str, typer.Option("--bytes", metavar="BYTES", help="Budget of a cycle.")
+        str, typer.Option("--bytes", metavar="BYTES", help="Most bytes of a cycle of tests.")
     ] = "10 GB",
     seconds: Annotated[
-        str, typer.Option("--time", metavar="TIME", help="Budget of a cycle.")
+        str, typer.Option("--time", metavar="TIME", help="Longest time of a cycle of tests.")
     ] = "1 h",
     output: Output = None,
     force: Force = False,
@@ -84,14 +86,14 @@ def hosts(
         for name, said in found.items():
             emit(" ".join([name, *said.values()]))
     if url:
-        note_text("compare each fingerprint with what its agent says when it is ready")
+        note_text("compare each fingerprint with the one that its agent prints when it is ready")
         if output is not None and not (folder_of(output) / key).exists():
             note_text(
-                f"agents ask for a key, and {key} beside {output} is missing: `datacollect keys "
-                "new` makes one"
+                f"agents accept only signed tests, and the key {key} beside {output} is missing: "
+                "`datacollect keys new` makes one"
             )
     if iperf3:
-        note_text("iperf3 servers are taken as given: nobody asks them before the first test does")
+        note_text("iperf3 servers were not checked: the first test is the first to connect to them")
     if failed:
         raise typer.Exit(NOT_ALL_FOUND)
 

@@ -40,12 +40,18 @@ def problem(
     ],
     hosts: Annotated[
         str | None,
-        typer.Option("--hosts", metavar="HOSTS.toml", help="Which hosts matter, and where all go."),
+        typer.Option(
+            "--hosts",
+            metavar="HOSTS.toml",
+            help="File that says which hosts take part, and which collects.",
+        ),
     ] = None,
     destination: Annotated[
         str | None,
         typer.Option(
-            "--destination", metavar="NAME", help="Where all data go; default: as in --hosts."
+            "--destination",
+            metavar="NAME",
+            help="The host that collects all data; default: that of --hosts.",
         ),
     ] = None,
     backlog: Backlogs = None,
@@ -72,7 +78,7 @@ def problem(
         typer.Option(
             "--from-pulls",
             metavar="DIR",
-            help="Folder of pulls: what they have shown of hosts and links counts, too; "
+            help="Folder of pulls: what the pulls have shown of hosts and links counts, too; "
             "repeatable.",
         ),
     ] = None,
@@ -150,8 +156,8 @@ def stored_samples(folder: Path) -> StoredSamples:
     stored = read_parts(folder)
     if stored.frame.empty and stored.damaged:
         raise ProblemError(
-            f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); measure "
-            "again, or restore what was there"
+            f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); "
+            "measure again, or restore these files"
         )
     if stored.frame.empty:
         raise ProblemError(
@@ -261,7 +267,10 @@ def _note_changes(changed: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     if any(each["confirmed"] is None for each in bandwidths):
         from datacollect.installation import command_for_extra
 
-        note_text(f"note: ruptures confirms changes: {command_for_extra('measure')}")
+        note_text(
+            "note: the package ruptures would confirm these changes: "
+            f"{command_for_extra('measure')}"
+        )
 
 
 def _at(change: Mapping[str, Any]) -> str:
@@ -300,16 +309,16 @@ def _note_what_plans_lean_on(
         cost = comparison_of((one, other), rates).cost
         links = listed([f"{tail} → {head}" for tail, head in sorted(wire)], MOST_NAMED)
         note_text(
-            f"not known whether they share a wire, as they have a router in common: {links}. For "
-            f"at most {format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)} for two of "
-            "them:"
+            f"not known whether these links share a wire: {links}; they have a router in common. "
+            f"A test of two of them takes at most {format_bytes(cost.n_bytes)} and "
+            f"{format_duration(cost.seconds)}:"
         )
         note(f"  datacollect measure cycle {file} --tools trace,shared")
     if unknown.wires.unseen:
         links = listed([f"{tail} → {head}" for tail, head in unknown.wires.unseen], MOST_NAMED)
         note_text(
-            f"not known whether they meet other links on a wire: {links}; no public router of "
-            "their routes is known. [[shared]] states what you know"
+            f"not known whether these links share a wire with others: {links}; no public router "
+            "of their routes is known. Write what you know into [[shared]]"
         )
 
 
@@ -360,14 +369,15 @@ def _note_what_is_known(found: ProblemOfSamples) -> None:
         note_text(f"note: {text}")
     if line := found.calibration:
         note_text(
-            f"packet pairs: connections get {line.slope:.3g} times as much (R² {line.r_squared:.2f}"
-            f" over {counted(line.n, 'link')})"
+            f"connections get {line.slope:.3g} times the bandwidth that packet pairs show (R² "
+            f"{line.r_squared:.2f} over {counted(line.n, 'link')})"
         )
     for wire in found.wires:
         links = listed([f"{tail} → {head}" for tail, head in wire.links], MOST_NAMED)
         note_text(
-            f"one wire of {format_rate(wire.bandwidth_bytes_per_s)}: {links}; in {wire.held} of "
-            f"{counted(wire.n_tests, 'test')} of two they got less together than alone"
+            f"these links share one wire of {format_rate(wire.bandwidth_bytes_per_s)}: {links}; "
+            f"in {wire.held} of {counted(wire.n_tests, 'test')} of two links they got less "
+            "together than alone"
         )
     if found.daily:
         note_text(f"bandwidths differ every day from {' and from '.join(found.daily)} on")

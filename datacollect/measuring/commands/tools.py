@@ -53,7 +53,10 @@ Folder = Annotated[
 Patience = Annotated[
     float,
     typer.Option(
-        "--patience", metavar=TIME, callback=positive, help="How long to wait for others' tests."
+        "--patience",
+        metavar=TIME,
+        callback=positive,
+        help="How long to wait for other tests to end.",
     ),
 ]
 Seconds = Annotated[

@@ -33,7 +33,8 @@ def watch(
             metavar="PORT",
             min=0,
             max=65_535,
-            help="Show it live on this host alone instead, until Ctrl-C; 0: any free port.",
+            help="Instead of -o: show the page live, on this host alone, until Ctrl-C; 0: any free "
+            "port.",
         ),
     ] = None,
     hosts: Annotated[
@@ -58,7 +59,10 @@ def watch(
         given = "neither" if output is None else "both"
         raise ProblemError(f"give either -o FILE or --page PORT, got {given}")
     if hosts is not None and page is None:
-        raise ProblemError("--hosts is for --page alone; a file asks no agents")
+        raise ProblemError(
+            "--hosts is for --page alone: only the live page asks agents; leave --hosts out, or "
+            "give --page"
+        )
     folder, known = Path(samples), _providers(providers)
     if output is not None:
         _write(folder, output, known, force=force, as_json=as_json)

@@ -77,9 +77,9 @@ def measured_hosts(hosts: HostsFile) -> dict[str, End]:
     tested = {name for pair in _testable(ends) for name in pair}
     if not tested:
         raise ProblemError(
-            "a cycle tests hosts with agents, at least two, or iperf3 servers from the "
-            f"destination, and here are {', '.join(ends)}; run agents there, and name them by "
-            "`datacollect measure hosts`, or start this at the destination with an empty table "
+            "a cycle needs two hosts with agents, or iperf3 servers and this host as destination, "
+            f"got {', '.join(ends)}; run agents on these hosts, and name them by `datacollect "
+            "measure hosts`, or start this command on the destination, with an empty table "
             f"[hosts.{hosts.destination}]"
         )
     return {name: end for name, end in ends.items() if name in tested}

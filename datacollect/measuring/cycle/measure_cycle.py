@@ -349,7 +349,7 @@ class _Run:
             return None
         tested = flood.of(self._tested)
         if len(tested.pairs) < 2:
-            self._asking.report("left out, as fewer than two hosts are left for it: the flood")
+            self._asking.report("the flood is left out: fewer than two hosts are left for it")
             return None
         return tested
 
@@ -377,8 +377,8 @@ class _Run:
                 self._done += self._keep((FLOOD, flood.name), flood.pairs, measure, {})
         if dear:
             self._asking.report(
-                "left out, as floods take no more than their part of a cycle, and of the budget: "
-                f"floods of {listed([*dear], NAMED)}"
+                f"floods of {listed([*dear], NAMED)} are left out: each would exceed the part of "
+                "the cycle, or of the budget, that floods may take"
             )
 
     def _wanted(self, able: set[Pair], tried: set[frozenset[Pair]]) -> list[WantedFlood]:
@@ -414,9 +414,11 @@ class _Run:
             tried.add(frozenset(links))
             comparison = comparison_of(links, rates)
             cost = comparison.cost
-            self._asking.report(f"whether {named(links)} share a wire: {at_most(cost)}")
+            self._asking.report(f"testing whether {named(links)} share a wire: {at_most(cost)}")
             if cost.n_bytes > left.n_bytes or cost.seconds > left.seconds:
-                self._asking.report("left out, as the budget is too small for them")
+                self._asking.report(
+                    "the test of these links is left out: the budget is too small for it"
+                )
                 return
             left = left_of(left, cost)
             for run in range(RUNS):

@@ -245,7 +245,9 @@ def _within_budget(
     try:
         return chosen_within(whole), whole
     except ProblemError as error:
-        raise ProblemError(f"{error}; the flood is paid for first: {at_most(flood.cost)}") from None
+        raise ProblemError(
+            f"{error}; the flood takes its part of the budget first: {at_most(flood.cost)}"
+        ) from None
 
 
 def _dearest_comparison(pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Cost | None:

@@ -128,8 +128,8 @@ def only_one(folder: Path) -> Iterator[None]:
             is_free = take_lock(held)
         if not is_free:
             raise ProblemError(
-                f"{folder}: another cycle is running there; wait until it ends, or name another "
-                "by -o"
+                f"{folder}: another cycle is running in this folder; wait until it ends, or name "
+                "another folder by -o"
             )
         yield
     finally:
@@ -143,7 +143,8 @@ def _writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         reason, remedy = refusal_of(error)
         raise NotWrittenError(
-            f"{folder}: cannot be written: {reason}; {remedy or MAKE_ROOM}, or name another by -o",
+            f"{folder}: cannot be written: {reason}; {remedy or MAKE_ROOM}, or name another "
+            "folder by -o",
             error.errno,
         ) from None
 

@@ -268,7 +268,7 @@ class _Tls:
         answer = self._session.receive_into(self._buffer)
         self._ask()
         if blake3(self._buffer[: answer.n_bytes]).digest() != answer.blake3:
-            raise TransferError("a piece is not as its sender says")
+            raise TransferError("a piece has not the hash that its sender names")
 
     def close(self) -> None:
         self._session.close()

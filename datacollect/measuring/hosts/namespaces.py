@@ -97,7 +97,9 @@ def _steer(name: str, core: int) -> None:
             finally:
                 subprocess.run(["umount", folder], check=False)
         else:
-            raise TransferError("receive steering cannot be set: no /sys of its own")
+            raise TransferError(
+                "receive steering cannot be set: the network namespace has no /sys of its own"
+            )
 
 
 def _ip(*words: str) -> None:

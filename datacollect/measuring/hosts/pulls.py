@@ -197,7 +197,7 @@ def _pulled(
     busy_s = sum(times.busy_s().values()) - busy_s
     shutil.rmtree(into)
     if answer.n_bytes != n_files * FILE_BYTES:
-        raise TransferError("not all has come")
+        raise TransferError("not all data have arrived")
     return {
         "connections": connections,
         "n_bytes": answer.n_bytes,

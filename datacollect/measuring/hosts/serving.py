@@ -50,5 +50,7 @@ def line_of(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise TransferError(f"the sender has ended by itself, code {process.wait(READY_S)}")
+        raise TransferError(
+            f"the sending process has ended by itself, code {process.wait(READY_S)}"
+        )
     return line

@@ -193,7 +193,7 @@ def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
     if status in (401, 404):
         # Its core knows no such path.
         raise RefusedError(
-            f"{name}: its agent's file has no [measure], so nothing is measured there; write one, "
+            f"{name}: its agent's file has no [measure], so its agent tests nothing; write one, "
             "and start the agent again",
             status,
         )

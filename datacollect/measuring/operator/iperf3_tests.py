@@ -264,8 +264,8 @@ def _sample_of(
     sample = outcome.samples[0]
     if sample.kind != "TCP" or sample.streams != settings.streams:
         raise TransferError(
-            f"{where} has tested {sample.streams} connections of {safe_text(sample.kind)}, not "
-            f"{settings.streams} of TCP; repeat the test"
+            f"{where} reports {sample.streams} connections of {safe_text(sample.kind)}, but "
+            f"{settings.streams} of TCP were asked for; repeat the test"
         )
     return sample, _round_trip_s(tree)
 

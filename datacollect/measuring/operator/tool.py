@@ -167,7 +167,8 @@ def require_short(cost: Cost) -> None:
     """Raise where a test takes longer than agents give leases for."""
     if cost.seconds > LONGEST_TEST_S:
         raise ProblemError(
-            f"a test takes at most {LONGEST_TEST_S:g} s, got {cost.seconds:g} s; ask for several"
+            f"a test takes at most {LONGEST_TEST_S:g} s, got {cost.seconds:g} s; ask for several "
+            "tests"
         )
 
 

@@ -75,10 +75,10 @@ def trace_row(name: str, said: dict[str, Any], settings: TraceSettings) -> dict[
         return {"ended": ended}
     try:
         if not isinstance(text, str) or not isinstance(address, str) or len(text) > MOST_TEXT:
-            raise ProblemError("it is no text of such a program")
+            raise ProblemError("the answer does not hold the text of a trace")
         route = _route(by, text, address)
     except ProblemError as error:
-        raise TransferError(f"{name}: what it says of its trace is none: {error}") from None
+        raise TransferError(f"{name}: its answer is not a trace: {error}") from None
     said_by = {**asdict(settings), "by": by}
     return {"ended": ended, "routers": json.dumps(route), "settings": json.dumps(said_by)}
 
@@ -91,7 +91,7 @@ def _route(by: Any, text: str, address: str) -> list[Hop]:
         return route_of_scamper(text, address)
     if by in (ONE_FLOW, MANY_FLOWS):
         return route_of_traceroute(text, address, one_flow=by == ONE_FLOW)
-    raise ProblemError("it is by no program that is known here")
+    raise ProblemError("the answer names a program that this version does not know")
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -33,9 +33,13 @@ MOST_NAMED = 20
 
 BUDGET = Table(
     "the budget",
-    "What a cycle may cost; without limit where a key is absent.",
+    "The most bytes and time of a cycle of tests; without limit where a key is absent.",
     (
-        Field("bytes", Whole("bytes", minimum=1), "Payload of all tests together."),
+        Field(
+            "bytes",
+            Whole("bytes", minimum=1),
+            "Most bytes of payload that all tests of a cycle may send together.",
+        ),
         Field("time", Number("seconds", positive=True), "How long a cycle may take, in seconds."),
     ),
 )
@@ -44,9 +48,21 @@ HOST = Table(
     "the measured host",
     "A host that runs an agent, or an iperf3 server. Without either, the destination is this host.",
     (
-        Field("url", Text(), "Where its agent listens: https://host:port, as it says when ready."),
-        Field("fingerprint", Text(), "Fingerprint of its certificate, as it says when ready."),
-        Field("ca", Text(), "File of the authority that signed it, instead."),
+        Field(
+            "url",
+            Text(),
+            "Where the host's agent listens: https://host:port, as the agent prints it when ready.",
+        ),
+        Field(
+            "fingerprint",
+            Text(),
+            "Fingerprint of the agent's certificate, as the agent prints it when ready.",
+        ),
+        Field(
+            "ca",
+            Text(),
+            "Instead of fingerprint: file of the authority that signed the agent's certificate.",
+        ),
         Field("iperf3", Address(), "host:port of an iperf3 server, instead of an agent."),
     ),
 )
@@ -58,14 +74,18 @@ HOSTS = Document(
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((HOSTS_FORMAT,)), "Format and its version.", required=True),
         Field("destination", Text(), "The host that collects everything.", required=True),
-        Field("key", Text(), "File of the operator's private key; agents ask for it."),
-        Field("budget", BUDGET, "What a cycle may cost."),
+        Field(
+            "key",
+            Text(),
+            "File of the operator's private key; agents accept only tests that it signed.",
+        ),
+        Field("budget", BUDGET, "The most bytes and time that a cycle of tests may take."),
         Field("hosts", ByName(HOST), "Every host, by name; at least two.", required=True),
         Field(
             "shared",
             Rows(SHARED),
-            "Known wires that several links share: of each one link is tested at a time, and "
-            "problem files have them.",
+            "Known wires that several links share: tests use only one link of a wire at a time, "
+            "and problem files list the wires.",
             default=(),
         ),
     ),

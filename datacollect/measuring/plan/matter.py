@@ -58,7 +58,7 @@ def pairs_that_matter(
             + nearest_hint(destination, hosts)
         )
     if plan is not None and known is None:
-        raise ProblemError("a plan needs the problem that it is for; give known, too")
+        raise ProblemError("a plan needs the problem that it is for; give the argument known, too")
     matter = [(host, destination) for host in hosts if host != destination]
     if plan is not None and known is not None:
         n_bytes = bytes_by_link(plan)

@@ -104,9 +104,11 @@ def judge_measure_ticket(ticket: MeasureTicket, fingerprint: str, now_s: float) 
         Its clock, seconds since 1970.
     """
     if ticket.audience != fingerprint:
-        raise TicketError(f"it is for the agent {shown(ticket.audience)}, this is {fingerprint}")
+        raise TicketError(
+            f"the ticket is for the agent {shown(ticket.audience)}, this agent is {fingerprint}"
+        )
     if fingerprint not in (ticket.sender, ticket.receiver) or ticket.sender == ticket.receiver:
-        raise TicketError("its ends must be two hosts, of which this is one")
+        raise TicketError("the ticket must name two different hosts, one of them this host")
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S)
 
 

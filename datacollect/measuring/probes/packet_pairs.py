@@ -91,9 +91,9 @@ def capacity_bytes_per_s(packet_bytes: int, gap_s: Iterable[float]) -> float:
     gap = statistics.median(gaps)
     if gap * MOST_CAPACITY_BYTES_PER_S < packet_bytes:
         raise ProblemError(
-            f"pairs do not tell capacities above {format_rate(MOST_CAPACITY_BYTES_PER_S)}: "
-            f"{packet_bytes} bytes came {format_short_duration(gap)} apart; test with connections "
-            "instead"
+            "packet pairs cannot measure capacities above "
+            f"{format_rate(MOST_CAPACITY_BYTES_PER_S)}: {packet_bytes} bytes came "
+            f"{format_short_duration(gap)} apart; test with connections instead"
         )
     return packet_bytes / gap
 
@@ -141,9 +141,9 @@ def available_bandwidth(
     c = capacity_bytes_per_s
     if not 0 < c <= MOST_AVAILABLE_BYTES_PER_S:
         raise ProblemError(
-            f"pairs do not tell the available bandwidth of paths above "
-            f"{format_rate(MOST_AVAILABLE_BYTES_PER_S)}, whose gaps no sender keeps to; this one "
-            f"has {format_rate(c)}: test with connections instead"
+            "packet pairs cannot measure the available bandwidth of paths above "
+            f"{format_rate(MOST_AVAILABLE_BYTES_PER_S)}: no sender keeps such small gaps; this "
+            f"path has {format_rate(c)}: test with connections instead"
         )
     wanted_s = packet_bytes / c
     sent, arrived = _gaps(sent_gap_s, "sent_gap_s"), _gaps(gap_s, "gap_s")
@@ -154,9 +154,9 @@ def available_bandwidth(
     near = [abs(gap - wanted_s) <= NEAR * wanted_s for gap in sent]
     if sum(near) < LEAST_NEAR * len(near):
         raise ProblemError(
-            f"only {sum(near)} of {len(sent)} pairs left within {NEAR:.0%} of the wanted gap of "
-            f"{format_short_duration(wanted_s)}, and {LEAST_NEAR:.0%} must; the sender is too "
-            "busy: try again when it is not"
+            f"only {sum(near)} of {len(sent)} packet pairs left within {NEAR:.0%} of the wanted "
+            f"gap of {format_short_duration(wanted_s)}, but {LEAST_NEAR:.0%} must; the sending "
+            "host is too busy: try again when it is idle"
         )
     # The rate of the others while each pair that counts was on its way.
     others = [

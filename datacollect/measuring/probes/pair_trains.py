@@ -130,8 +130,8 @@ def found_by_train(
     left_s, gaps_s = _of_those_that_left(sent_gaps_s, arrived_s)
     if not left_s:
         raise ProblemError(
-            "no pairs have left a gap apart: the bytes or the time of the test were over, or the "
-            "path is too slow for them; allow more of both"
+            "no packet pairs left with the wanted gap: the test's bytes or time ran out before, "
+            "or the path is too slow; allow more bytes and time"
         )
     return available_bandwidth(
         capacity_bytes_per_s, packet_bytes, left_s, gaps_s, half_width=half_width

@@ -70,7 +70,8 @@ def decide_shared(
         )
     if any(not rate > 0 for pair in alone_bytes_per_s for rate in pair):
         raise ProblemError(
-            f"both links must get something alone, got {list(alone_bytes_per_s)!r}; test again"
+            "each of the two links must get some bandwidth alone, got "
+            f"{list(alone_bytes_per_s)!r}; test again"
         )
     sums = [sum(pair) for pair in together_bytes_per_s]
     parts = [together / sum(alone) for together, alone in zip(sums, alone_bytes_per_s, strict=True)]

@@ -41,7 +41,9 @@ def require_transfers(most_transfers: int | None, slot_s: float | None) -> None:
         return
     in_whole(most_transfers, "most_transfers", 1)
     if slot_s is not None:
-        raise ProblemError("most_transfers is for pipelined plans; leave slot_s out, or the limit")
+        raise ProblemError(
+            "most_transfers is for pipelined plans; leave slot_s or most_transfers out"
+        )
 
 
 def with_few_transfers(

@@ -69,7 +69,7 @@ def planned_keeping(
             found = plan(_limited(problem, room, length_s))
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"{error}; relays were to keep all that they forward", error.hosts
+                f"{error}; the plan had to let relays keep all that they forward", error.hosts
             ) from None
         if not _over(problem, found, room).any():
             return found.replace(

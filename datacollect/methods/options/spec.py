@@ -151,7 +151,7 @@ class MethodSpec:
             It follows no plan.
         """
         if self.plan is None:
-            raise ProblemError(f"method {self.name!r} follows no plan; plan by another one")
+            raise ProblemError(f"method {self.name!r} follows no plan; plan by another method")
         return self._named(_function(self.plan)(problem, **vars(options)))
 
     def tried(self, problem: Problem, options: MethodOptions, budget: Budget) -> Schedule:

@@ -56,7 +56,7 @@ def _reject_twice_on_hop(
         both = _text([(int(low[at]), int(min(high[at], high[at - 1])))])
         one, two = (case.describe(int(order[i])) for i in (at - 1, at))
         raise ScheduleError(
-            f"{two}: no byte may travel a hop twice, twice travels {both}; the other time in {one}"
+            f"{two}: no byte may travel a hop twice, but {both} travels it here and in {one}"
         )
 
 
@@ -120,7 +120,9 @@ def _require_all_that_lies_anywhere(
         both = _text([(int(low[two]), int(min(high[one], high[two])))])
         paths = " and ".join(describe_route(case.schedule.routes[route[i]]) for i in (one, two))
         owner = problem.names[source[two]]
-        raise ScheduleError(f"no byte may travel two routes, of {owner!r} {both} travels {paths}")
+        raise ScheduleError(
+            f"no byte may travel two routes, but of {owner!r}, {both} travels {paths}"
+        )
     lies = np.array(
         [(p.host, p.source, p.offset_bytes, p.offset_bytes + p.n_bytes) for p in problem.parcels],
         dtype=np.int64,

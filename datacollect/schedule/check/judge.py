@@ -94,7 +94,8 @@ def _slot_or_chunk(case: Case) -> None:
     slot_s, chunk_s = case.schedule.slot_s, case.schedule.chunk_s
     if (slot_s is None) == (chunk_s is None):
         raise ScheduleError(
-            f"a schedule has a slot or a chunk, got slot_s = {slot_s} and chunk_s = {chunk_s}"
+            f"a schedule has either slot_s or chunk_s, got slot_s = {slot_s} and chunk_s = "
+            f"{chunk_s}"
         )
     if slot_s is not None and not 0 < slot_s < math.inf:
         raise ScheduleError(f"slot_s must be positive and finite, got {slot_s}")
@@ -135,8 +136,8 @@ def _reject_bad_route(problem: Problem, route: Route, may_repeat: bool) -> None:
         )
     if problem.destination in route.hosts[:-1]:
         raise ScheduleError(
-            f"{_of(route)}: it passes the destination before its end; what has arrived there "
-            "need not move"
+            f"{_of(route)}: it passes the destination before its end; data that have arrived at "
+            "the destination need not move"
         )
     if not may_repeat and len(set(route.hosts)) < len(route.hosts):
         twice = next(name for name in route.hosts if route.hosts.count(name) > 1)

@@ -50,8 +50,10 @@ BOTTLENECK = Table(
     "Why a plan cannot be faster.",
     (
         Field("kind", Text(), "destination, source, hosts, shared or none.", required=True),
-        Field("hosts", ListOf(NAME), "Sources whose backlog must cross it.", required=True),
-        Field("text", Text(), "The same in words.", required=True),
+        Field(
+            "hosts", ListOf(NAME), "Sources whose backlog must cross the bottleneck.", required=True
+        ),
+        Field("text", Text(), "The bottleneck in words.", required=True),
     ),
 )
 
@@ -59,7 +61,7 @@ TURNS = Table(
     "the turns",
     "How the hosts of a direct plan take turns.",
     (
-        Field("order", ListOf(NAME), "Hosts that come first, in this order.", required=True),
+        Field("order", ListOf(NAME), "Hosts that send first, in this order.", required=True),
         Field("at_a_time", Whole(minimum=1), "How many hosts send at once.", required=True),
         Field(
             "time_slot_s",
@@ -98,15 +100,15 @@ SCHEDULE = Document(
             required=True,
             nullable=True,
         ),
-        Field("solver", Text(), "Solvers that made it.", required=True),
-        Field("problem_sha256", Text(), "Hash of the problem that it solves.", required=True),
+        Field("solver", Text(), "Solvers that made the plan.", required=True),
+        Field("problem_sha256", Text(), "Hash of the problem that the plan solves.", required=True),
         Field(
             "status",
             Text(("optimal", "heuristic", "time_limit")),
-            "What is known about its quality.",
+            "What is known about the plan's quality.",
             default="heuristic",
         ),
-        Field("bottleneck", BOTTLENECK, "Why it cannot be faster.", nullable=True),
+        Field("bottleneck", BOTTLENECK, "Why the plan cannot be faster.", nullable=True),
         Field("plan_time_s", SECONDS, "Time that planning took, in seconds.", default=0.0),
         Field(
             "prefer",
@@ -117,7 +119,7 @@ SCHEDULE = Document(
         Field(
             "deadline_s",
             Number("seconds", positive=True),
-            "What it was planned to end by, in seconds; null: as soon as possible.",
+            "The deadline that the plan was made for, in seconds; null: none, as soon as possible.",
             nullable=True,
         ),
         Field(
@@ -129,34 +131,36 @@ SCHEDULE = Document(
         Field(
             "margin_s",
             Number("seconds", positive=True),
-            "How long before windows close, and before the deadline, it is done, in seconds; null: "
-            "no time.",
+            "The plan is done this long before windows close, and before the deadline, in "
+            "seconds; null: no margin.",
             nullable=True,
         ),
         Field(
             "starts_at",
             ClockTime(),
-            "Clock time of its 0 s, where the problem does not fix that; null: the problem does, "
-            "or nothing does.",
+            "Clock time of the plan's 0 s, where the problem does not fix it; null: the problem "
+            "fixes it, or nothing does.",
             nullable=True,
         ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),
         Field(
             "hysteresis",
             Number(positive=True),
-            "How many times better than the best so far a route of best-path had to be, else null.",
+            "How many times better than the best route so far a route of best-path had to be; "
+            "null: another method.",
             nullable=True,
         ),
         Field(
             "first",
             Text(get_args(First)),
-            "What best-path compares its routes with first; null: direct, or another method.",
+            "Which route best-path compared the others with first; null: the direct one, or "
+            "another method.",
             nullable=True,
         ),
         Field(
             "derate",
             Number("all bandwidths, a part", positive=True),
-            "Planned on this part of all links' bandwidths; null: on all of them.",
+            "The plan counts on this part of every link's bandwidth; null: on the whole.",
             nullable=True,
         ),
         Field(
@@ -168,20 +172,20 @@ SCHEDULE = Document(
         Field(
             "connections",
             Whole(minimum=1),
-            "How many connections at a time were shared out, see streams of the transfers; null: "
-            "one per hop of each route.",
+            "How many connections at a time the plan shared out to routes (streams of the "
+            "transfers say to which); null: one per hop of each route.",
             nullable=True,
         ),
         Field(
             "hosts",
             ListOf(NAME),
-            "All hosts of the problem, those without work too; absent where that is not known.",
+            "All hosts of the problem, even those without work; absent where they are not known.",
             default=(),
         ),
         Field(
             "cautious",
             Flag(),
-            "Planned so that no host does more at once than was shown of it.",
+            "Whether no host is planned to send or receive more at once than it was seen to.",
             default=False,
         ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),

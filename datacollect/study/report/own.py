@@ -177,11 +177,11 @@ def require_over(sweeps: Sequence[SweepFolder], over: Mapping[str, str]) -> None
         known = list(dict.fromkeys(axis.name for sweep in sweeps for axis in paired(sweep.axes)))
         listed = f"there are {', '.join(known)}" if known else "none is"
         if not axes:
-            raise ProblemError(f"--over: no axis is called {name!r}; of those that pair {listed}")
+            raise ProblemError(f"--over: no axis is called {name!r}; of the paired axes {listed}")
         if not any(axis.paired for axis in axes):
             raise ProblemError(
                 f"--over: the axis {name!r} is not paired: its values meet other networks, and "
-                f"cannot be compared seed for seed; of those that are {listed}"
+                f"cannot be compared seed for seed; of the paired axes {listed}"
             )
         labels = list(dict.fromkeys(label for axis in axes for label in axis.labels))
         if label not in labels:

@@ -60,7 +60,7 @@ def _ticket_of(exchange: Exchange, kind: str, agent: str, collectors: Collection
     token = token_of(exchange.headers.get("authorization"))
     try:
         if token is None:
-            raise TicketError("none is given, as Authorization")
+            raise TicketError("no ticket is given in the header Authorization")
         ticket = read_ticket(token, kind, collectors)
         judge_ticket(ticket, agent, time.time())
     except TicketError as error:

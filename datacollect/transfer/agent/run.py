@@ -276,7 +276,9 @@ def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:
 
 def _require_linux() -> None:
     if not hasattr(os, "splice"):
-        raise ProblemError("agents need Linux, whose kernel passes bytes on; run it on such a host")
+        raise ProblemError(
+            "agents need Linux, whose kernel passes bytes on; run the agent on a host with Linux"
+        )
 
 
 def _listener(config: AgentConfig) -> socket.socket:

@@ -58,7 +58,7 @@ class SealedPieces:
             for name in [name for name, (_, until_s) in self._keys.items() if until_s <= now_s]:
                 del self._keys[name]
             if len(self._keys) >= MOST_KEYS:
-                raise RefusedError("too many collections have given keys", 503)
+                raise RefusedError("too many collections have given this agent keys", 503)
             self._keys[ticket.issuer, ticket.collection] = key, ticket.expires_s
         return JSON, b"{}"
 
@@ -75,6 +75,6 @@ class SealedPieces:
         for _block in reader.blocks(memoryview(buffer)):
             pass  # the buffer is as long as all of it
         if reader.status != AS_LISTED:
-            raise RefusedError("a file is not as it was listed, or cannot be read", CHANGED)
+            raise RefusedError("a file has changed since it was listed, or cannot be read", CHANGED)
         piece = asked.sealed_of(self._agent)
         return OCTETS, seal(key, ticket.collection, piece, buffer)

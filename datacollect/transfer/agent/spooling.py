@@ -127,7 +127,7 @@ class Spooling:
     def _number(self, ticket: Ticket) -> int:
         number = self._store.number_of(ticket.issuer, ticket.collection)
         if number is None:
-            raise RefusedError("nothing of this collection is kept here", GONE)
+            raise RefusedError("this agent keeps nothing of this collection", GONE)
         return number
 
     def _list(self, _: Exchange, ticket: Ticket, body: bytes) -> tuple[str, bytes]:
@@ -161,13 +161,13 @@ class Spooling:
         order = messages.parse_order(body)
         if order.source not in self._connect_to:
             raise RefusedError(
-                "that source is not among those this agent connects to; write it into `connect_to` "
-                "of the agent's file, and restart the agent",
+                "this agent may not connect to the source of the pieces; write the source into "
+                "`connect_to` of the agent's file, and restart the agent",
                 403,
             )
         now_s = time.time()
         if order.until_s <= now_s:
-            raise RefusedError("the order has expired", 400)
+            raise RefusedError("the order to keep pieces has expired", 400)
         number = self._store.order(ticket.issuer, ticket.collection, order.until_s, now_s)
         keeping = _Keeping(self._store, number, order, exchange)
         conversation = None

@@ -338,7 +338,7 @@ def parse_facts(body: bytes) -> AgentFacts:
     tree = parse_object(body)
     if tree.get("format") != FACTS_FORMAT:
         got = shown(tree.get("format"))
-        raise ProblemError(f'format must be "{FACTS_FORMAT}", got {got}; is it an agent?')
+        raise ProblemError(f'format must be "{FACTS_FORMAT}", got {got}; did an agent answer?')
     time_s, serves = tree.get("time_s"), tree.get("serves")
     if isinstance(time_s, bool) or not isinstance(time_s, int | float) or not 0 <= time_s < 1e12:
         raise ProblemError(f"time_s must be seconds since 1970, got {shown(time_s)}")

@@ -57,7 +57,8 @@ class Notices:
         if name not in self.failed:
             self.failed.add(name)
             self.report(
-                f"note: {named(name, why)}; it is tried again for {self.limits.patience_s:g} s"
+                f"note: {named(name, why)}; the pull tries it again for "
+                f"{self.limits.patience_s:g} s"
             )
 
     def kept(self, name: str, n_files: int, why: str, *, is_asked: bool) -> None:

@@ -38,7 +38,7 @@ def wish_drop(folder: Path, collection: str | None) -> None:
             path.unlink(missing_ok=True)
             raise TransferError(
                 f"{folder}: the process that holds the spool does not answer; stop the agent, and "
-                "drop again"
+                "start this command again"
             )
         time.sleep(LOOK_S)
 

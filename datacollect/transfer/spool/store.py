@@ -220,7 +220,9 @@ class SpoolStore:
         with self._disk():
             number: int | None = self._known.get((issuer, name))
             if number is None and len(self._known) >= MOST_COLLECTIONS:
-                raise RefusedError("too many collections wait here", NO_ROOM)
+                raise RefusedError(
+                    "this agent keeps pieces of too many collections already", NO_ROOM
+                )
             # Not for each order by some seconds: that would be a sync each time.
             if number is not None and self._until_s[number] >= until_s - LATER_S:
                 return number
@@ -295,7 +297,7 @@ class SpoolStore:
 
     def _require(self, collection: int) -> None:
         if collection not in self._until_s:
-            raise RefusedError("its collection has ended here", GONE)
+            raise RefusedError("the collection of this piece has ended at this agent", GONE)
 
     def wait(self, added: Added, now_s: float) -> None:
         """Wait until a piece that was added is on the disk, and all before it: then it is kept.
@@ -379,7 +381,7 @@ class SpoolStore:
             (collection, source, index, root),
         )
         if not rows:
-            raise RefusedError("this piece is not kept here", GONE)
+            raise RefusedError("this agent does not keep this piece", GONE)
         segment, offset, n_bytes = rows[0]
         return segment, offset, n_bytes
 

@@ -207,8 +207,8 @@ def history_of(folder: str | PathLike[str]) -> History:
             found = history
     if found is None:
         raise ProblemError(
-            f"{folder}: nothing has arrived in it that could be drawn; name the folder of "
-            "`datacollect pull --into`"
+            f"{folder}: nothing has arrived in this folder that could be drawn; name the folder "
+            "of `datacollect pull --into`"
         )
     return found
 

@@ -137,7 +137,8 @@ def kept_pulls(folder: str | PathLike[str]) -> KeptPulls:
     state = Path(folder) / STATE_FOLDER
     if not state.is_dir():
         raise ProblemError(
-            f"{folder}: no pull has ever begun there; name the folder of `datacollect pull --into`"
+            f"{folder}: no pull has ever begun in this folder; name the folder of `datacollect "
+            "pull --into`"
         )
     try:
         data = (state / FILE).read_bytes()

@@ -198,8 +198,8 @@ def _state_of(folder: str | PathLike[str]) -> Reading:
             unless_given_out.callback(state.close)
         if state is None or not (state.n_starts() or state.source_names()):
             raise ProblemError(
-                f"{folder}: nothing was pulled into it; name the folder of `datacollect pull "
-                "--into`"
+                f"{folder}: no pull has written into this folder; name the folder of `datacollect "
+                "pull --into`"
             )
         unless_given_out.pop_all()
     return state

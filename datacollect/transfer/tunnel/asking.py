@@ -126,7 +126,8 @@ def _greeted(
     require_certificate(stream.certificate, far.fingerprint, tls, far.name)
     if stream.protocol != TUNNEL_PROTOCOL:
         raise RefusedError(
-            f"{far.name}: has no tunnels; write [tunnel] into its agent's file, and start it again",
+            f"{far.name}: has no tunnels; write [tunnel] into the file of its agent, and start "
+            "the agent again",
             404,
             by=far.name,
         )
@@ -149,7 +150,9 @@ def _answered(
                 reader.take(ahead[:wanted])
                 rest = ahead[wanted:]
             elif stream.is_ended:
-                raise TransferError(f"{far}: connection closed instead of a tunnel to {service}")
+                raise TransferError(
+                    f"{far}: closed the connection instead of opening a tunnel to {service}"
+                )
             else:
                 _take_in(wire, stream, far, deadline)
     with as_failure(far):

@@ -111,8 +111,8 @@ class TunnelOpener:
         name, colon, self.service = to.partition(":")
         if not colon or not self.service:
             raise ProblemError(
-                f"a tunnel leads to AGENT:SERVICE, got {shown(to)}; as S1:ssh, where ssh is a name "
-                "of `to` in [tunnel] of the agent's file"
+                f"a tunnel leads to AGENT:SERVICE, got {shown(to)}; such as S1:ssh, where "
+                "ssh is a name in `to` of [tunnel] of the agent's file"
             )
         require_host_name(self.service, "the service")
         self.far: AgentEntry = agents[_known(name, agents, "a tunnel leads to one")]
@@ -185,8 +185,8 @@ class TunnelOpener:
             why = failures[-1] if failures else f"{best[0]} was not reached just now"
             if self._choice.is_strict:
                 raise InfeasibleError(
-                    f"no route to {self.far.name}:{self.service} but the direct one, which is not "
-                    f"taken (--strict): {why}",
+                    f"no route to {self.far.name}:{self.service} but the direct one, which "
+                    f"--strict rules out: {why}",
                     [self.far.name],
                 )
             self._tell(f"falling back to the direct route to {self.far.name}: {why}")
@@ -260,7 +260,9 @@ def _require_route(via: tuple[str, ...] | None, far: str, agents: Mapping[str, A
     for name in via:
         _known(name, agents, "--via: each relay must be one")
     if far in via:
-        raise ProblemError(f"--via: {far} is where the tunnel leads to; leave it out")
+        raise ProblemError(
+            f"--via: {far} is the host that the tunnel leads to; leave it out of --via"
+        )
     twice = [name for i, name in enumerate(via) if name in via[:i]]
     if twice:
         raise ProblemError(f"--via: {twice[0]} is listed twice; a route passes a relay once")

@@ -117,7 +117,8 @@ def opener_of(
         raise ProblemError("via and direct cannot be combined; give one of them")
     if strict and (direct or via is not None):
         raise ProblemError(
-            "strict is for routes that are chosen; via and direct name the only one: leave it out"
+            "strict cannot be combined with via or direct, which name the route themselves; leave "
+            "strict out"
         )
     if isinstance(via, str):
         raise ProblemError(f"via must be a list of relays, got {via!r}; put it in []")
@@ -176,7 +177,7 @@ class Tunnel:
                 self._thread.start()
             except (OSError, RuntimeError, MemoryError) as error:  # no more threads to be had
                 raise TransferError(
-                    f"the tunnel ends at once: this host failed: {refusal_of(error)}"
+                    f"the tunnel has ended at once: this host failed: {refusal_of(error)}"
                 ) from None
             held.pop_all()
 

@@ -211,7 +211,7 @@ def test_nobody_else_writes_meanwhile(collected, tmp_path, monkeypatch, place):
     """Neither `event run` begins, nor is a file accepted that the list would lack then."""
 
     def taken(*_):
-        with pytest.raises(ProblemError, match="another process is using it"):
+        with pytest.raises(ProblemError, match="another process is using this folder"):
             Held(tmp_path / "out" / place)
 
     monkeypatch.setattr(forgetting, "STEPS", (taken, *forgetting.STEPS))

@@ -327,7 +327,9 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert "name one file: --destination, or --service" in capsys.readouterr().err
     one = [*command, "--service", str(service.file)]
     assert run([*one, "--from", str(tmp_path / "mirror")]) == 2
-    assert "another process is using it; stop it first" in capsys.readouterr().err
+    assert (
+        "another process is using this folder; stop that process first" in capsys.readouterr().err
+    )
     world.kill(service)
     assert run([*one, "--receipts", "none"]) == 2
     assert "none: no such folder; name the folder of the receipts" in capsys.readouterr().err

@@ -55,11 +55,11 @@ def test_what_it_cannot_say(change, why):
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ("feeds = []", "feeds: names none"),
+        ("feeds = []", "feeds: the file names no feed"),
         ('[[feeds]]\nfile = "a.toml"', "must have either input or generate, got neither"),
         ('[[feeds]]\nfile = "a.toml"\ninput = "x"\ngenerate = 1', "got both"),
         ('[[feeds]]\nfile = "b.toml"\ngenerate = 1', "no such file"),
-        (2 * '[[feeds]]\nfile = "a.toml"\ngenerate = "1 s"\n', "goes to one receiver twice"),
+        (2 * '[[feeds]]\nfile = "a.toml"\ngenerate = "1 s"\n', "go to one receiver"),
     ],
 )
 def test_what_a_file_of_feeds_cannot_say(tmp_path, rows, why):

@@ -83,7 +83,7 @@ def cut_all(agent):
 @pytest.mark.parametrize(
     ("table", "change", "why"),
     [
-        ({"most_rate": "1 Mbit/s"}, {}, "at most 1 Mbit/s is taken here"),
+        ({"most_rate": "1 Mbit/s"}, {}, "but this agent takes at most 1 Mbit/s"),
         ({"bytes": 1000}, {}, None),
         ({"users": [OTHER.public]}, {}, "`users` of"),
         ({}, {"name": "taken"}, "a file taken already"),

@@ -162,7 +162,7 @@ def test_a_disk_that_is_full_is_said_and_costs_what_it_could_not_take(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("most", "why"), [(None, "takes no feeds by udp"), ("3 Mbit/s", "is taken here")]
+    ("most", "why"), [(None, "takes no feeds by udp"), ("3 Mbit/s", "but this agent takes at most")]
 )
 def test_what_an_agent_does_not_take_is_refused(tmp_path: Path, most: str | None, why: str) -> None:
     with pytest.raises(RefusedError, match=why), sending(tmp_path, most_rate=most):

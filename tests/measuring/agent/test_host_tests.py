@@ -255,7 +255,7 @@ def test_a_lease_that_nothing_would_end_is_not_given(tests, config, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Timer, "start", failing)
-        with pytest.raises(RefusedError, match="can start nothing more"):
+        with pytest.raises(RefusedError, match="cannot start another test now"):
             tests.ask(ticket(tests), 1, 30.0)
     assert not is_locked(config.lock)
     assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)

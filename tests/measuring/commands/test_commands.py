@@ -113,7 +113,7 @@ def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
     ]
     [written] = answer["problem"]["shared"]
     assert (written["bandwidth_bytes_per_s"], written["links"]) == (4.0, [["S", "D"]])
-    assert "in 2 of 3 tests of two they got less together than alone" in " ".join(err.split())
+    assert "in 2 of 3 tests of two links they got less together than alone" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def test_agents_are_asked_and_servers_are_taken_as_given(agents, call):
         entry = found.hosts[each.name]
         assert (entry.address, entry.fingerprint) == (each.address, each.agent.fingerprint)
         assert f"{each.name} https://{each.place} {each.agent.fingerprint}\n" in out
-    assert "compare each fingerprint with what its agent says" in " ".join(err.split())
+    assert "compare each fingerprint with the one that its agent prints" in " ".join(err.split())
     assert "`datacollect keys new` makes one" in " ".join(err.split())
-    assert "iperf3 servers are taken as given: nobody asks them" in " ".join(err.split())
+    assert "iperf3 servers were not checked: the first test is the first" in " ".join(err.split())
     assert call("measure", "hosts", *urls, *options)[0] == 2  # it is there already
 
 

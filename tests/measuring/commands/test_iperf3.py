@@ -137,8 +137,8 @@ def test_a_fast_path_is_measured_by_bytes(tmp_path, call, fake):
         ({"start": {}, "end": {}}, "S: iperf3: start.connected is empty"),
         ({"start": 3, "end": 4}, "S: iperf3: start is missing; give the complete output"),
         (recorded("tcp", bytes=0, bits_per_second=0), "nothing arrived"),
-        (recorded("streams"), "has tested 2 connections of TCP, not 1 of TCP"),
-        (recorded("udp"), "has tested 1 connections of UDP, not 1 of TCP"),
+        (recorded("streams"), "reports 2 connections of TCP, but 1 of TCP were asked for"),
+        (recorded("udp"), "reports 1 connections of UDP, but 1 of TCP were asked for"),
     ],
 )
 def test_what_was_not_measured_is_a_row_that_says_why(tmp_path, call, fake, output, why):

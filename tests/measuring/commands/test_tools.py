@@ -195,7 +195,10 @@ def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
     while run(command) == 0:
         assert time.monotonic() < until_s
     said = capsys.readouterr().out
-    assert "D: refuses: the ticket does not count: its issuer is not one of the agent's" in said
+    assert (
+        "D: refuses: the ticket does not count: the ticket's issuer is not one of the agent's"
+        in said
+    )
     path.write_text(text)
     receiver.send_signal(signal.SIGHUP)
     while run(command) != 0:

@@ -84,7 +84,7 @@ def test_known_wires_are_in_one_test_at_a_time():
 def test_a_cycle_needs_two_agents(tmp_path):
     hosts = {"A": {"iperf3": "a.example:5201"}, "B": {"iperf3": "b.example:5201"}}
     tree = {"format": "datacollect-hosts/1", "destination": "A", "hosts": hosts}
-    with pytest.raises(ProblemError, match="agents, at least two, or iperf3 servers"):
+    with pytest.raises(ProblemError, match="two hosts with agents, or iperf3 servers"):
         plan_cycle_of(HostsFile.from_dict(tree), tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_the_budget_pays_for_one(tmp_path, hosts, compared):
     said = []
     measure(hosts, tmp_path / "samples", said.append)
     assert len(compared) == 3
-    assert said[-1] == "left out, as the budget is too small for them"
+    assert said[-1] == "the test of these links is left out: the budget is too small for it"
 
 
 @pytest.mark.slow

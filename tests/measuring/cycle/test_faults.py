@@ -215,6 +215,6 @@ def test_a_flood_that_is_left_out_takes_no_time(tmp_path, hosts, asked, monkeypa
     said = []
     tools = ["ping", "tcp", "flood"]
     dc.measure_cycle(hosts, tmp_path / "samples", tools=tools, tell=said.append)
-    assert "left out, as fewer than two hosts are left for it: the flood" in said
+    assert "the flood is left out: fewer than two hosts are left for it" in said
     (*_, last) = (line for line in said if line.startswith("tcp: round"))
     assert last.endswith("at most 0 s to go")

@@ -67,7 +67,7 @@ def test_one_cycle_at_a_time_in_a_folder(tmp_path):
 
     with (
         only_one(tmp_path / "new"),
-        pytest.raises(ProblemError, match="another cycle is running there"),
+        pytest.raises(ProblemError, match="another cycle is running in this folder"),
     ):
         hold()
     hold()

@@ -104,7 +104,7 @@ def test_a_ticket_for_a_test_is_none_for_counters(tmp_path):
     with measuring(tmp_path, "S", tools=["tcp", "counters"]) as agent:
         asked = AskedAgent(entry_of(agent), OPERATOR)
         asked.token_for(asked.fingerprint, OTHER_END, "tcp", 0, "A" * 22 + "==")
-        with pytest.raises(RefusedError, match="the ticket is for tcp, not counters"):
+        with pytest.raises(RefusedError, match="the ticket is for tcp, not for counters"):
             asked.counters()
         asked.close()
 

@@ -59,7 +59,7 @@ def test_a_curve_of_which_a_test_failed_is_none():
 def pairs_row(capacity):
     """Return the row of pairs that tell a capacity, or none."""
     if capacity is None:
-        return {"tool": "pairs", "ended": "pairs do not tell capacities above 300 Mbit/s"}
+        return {"tool": "pairs", "ended": "packet pairs cannot measure capacities above 300 Mbit/s"}
     return {"tool": "pairs", "ended": "done", "capacity_bytes_per_s": capacity}
 
 
@@ -86,7 +86,7 @@ def test_a_curve_is_measured_test_by_test(tmp_path, monkeypatch, capacity, numbe
     assert (curve["tool"], curve["ended"]) == ("curve", "done")
     assert (curve["competitors"] is None) == (capacity is None)
     why = json.loads(curve["settings"]).get("no_capacity")
-    assert why == (None if capacity else "pairs do not tell capacities above 300 Mbit/s")
+    assert why == (None if capacity else "packet pairs cannot measure capacities above 300 Mbit/s")
     assert curve["time_s"] <= tests[0]["time_s"]
 
 

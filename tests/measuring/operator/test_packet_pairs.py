@@ -134,7 +134,7 @@ def test_bytes_for_the_capacity_alone_keep_it(tmp_path, monkeypatch):
     ModelledWire(monkeypatch, 5 * MBIT)
     with pair(tmp_path) as (by, to):
         row = measured(by, to, most_bytes=98_000)
-        assert row["ended"].startswith("no pairs have left a gap apart: the bytes")
+        assert row["ended"].startswith("no packet pairs left with the wanted gap: the test's bytes")
         assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT)
 
 
@@ -153,7 +153,7 @@ def test_above_300_mbit_nothing_is_told(tmp_path, monkeypatch):
     ModelledWire(monkeypatch, 400 * MBIT)
     with pair(tmp_path) as (by, to):
         row = measured(by, to)
-        assert "do not tell capacities above 300 Mbit/s" in row["ended"]
+        assert "cannot measure capacities above 300 Mbit/s" in row["ended"]
         assert "capacity_bytes_per_s" not in row
 
 
@@ -162,7 +162,7 @@ def test_nobody_is_put_to_sleep_by_a_path_that_is_said_to_be_slow(tmp_path, monk
     wire = ModelledWire(monkeypatch, 100.0)
     with pair(tmp_path) as (by, to):
         row = measured(by, to)
-        assert row["ended"].startswith("no pairs have left a gap apart")
+        assert row["ended"].startswith("no packet pairs left with the wanted gap")
         assert row["capacity_bytes_per_s"] == pytest.approx(100.0)
     assert len(wire.left) == GREETINGS + 60
 
@@ -297,7 +297,9 @@ def test_a_firewall_that_refuses_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pair_receiving.PairReceiver, "__init__", closed)
     with pair(tmp_path) as (by, to):
-        assert measured(by, to)["ended"] == "D: its host refuses packets at that UDP port"
+        assert (
+            measured(by, to)["ended"] == "D: its host refuses packets at the UDP port of the test"
+        )
 
 
 @pytest.mark.slow
@@ -343,7 +345,7 @@ def test_who_does_not_show_the_nonce_gets_no_packet(tmp_path):
     with udp_socket() as other:
         told = {"nonce": "A" * 22 + "==", "port": other.getsockname()[1]}
         with pair(tmp_path, receiver={"change": {"/measure/udp": saying(told)}}) as (by, to):
-            assert measured(by, to)["ended"] == "D: has not shown the nonce of the ticket"
+            assert measured(by, to)["ended"] == "D: its agent has not shown the nonce of the ticket"
         assert came(other) == []
 
 
@@ -355,7 +357,7 @@ def test_a_port_that_is_none_is_refused(tmp_path, port):
         exchange.answer(200, [], json.dumps(told).encode())
 
     with pair(tmp_path, receiver={"change": {"/measure/udp": answer}}) as (by, to):
-        assert measured(by, to)["ended"] == "D: has named no port"
+        assert measured(by, to)["ended"] == "D: its agent has named no port for the packets"
 
 
 def test_who_names_a_port_that_is_not_its_own_gets_a_few_greetings_sent_there(tmp_path):

@@ -219,7 +219,7 @@ def test_what_is_no_token_is_not_sent_on(tmp_path, token):
         agent.token_for(*ends, "tcp", 10**6, "B" * 21 + "A==")
         have_lease(agent)
         body = {"to": to.place, "far_token": token, "streams": 1, "seconds": 0.3}
-        with pytest.raises(RefusedError, match="to and far_token must say"):
+        with pytest.raises(RefusedError, match="to must be the address of the test's other agent"):
             agent.run("tcp", body, 15.0)
 
 

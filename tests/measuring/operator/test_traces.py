@@ -137,7 +137,7 @@ def test_a_program_that_hangs_is_ended(program, pair, name):
 def test_output_that_is_none_names_the_agent_and_gives_no_route(program, pair, text):
     program("traceroute", saying(text))
     row = traced(*pair)
-    assert row["ended"].startswith("S: what it says of its trace is none: ")
+    assert row["ended"].startswith("S: its answer is not a trace: ")
     assert "routers" not in row
 
 

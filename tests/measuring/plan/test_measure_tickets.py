@@ -59,7 +59,7 @@ def test_tickets_of_other_kinds_are_none_and_the_other_way_round():
 @pytest.mark.parametrize(
     ("changed", "at", "why"),
     [
-        ({"audience": "f2"}, 120.0, "it is for the agent"),
+        ({"audience": "f2"}, 120.0, "the ticket is for the agent"),
         ({"sender": "f3"}, 120.0, "its ends"),
         ({"receiver": "f1"}, 120.0, "its ends"),
         ({"expires_s": 5000.0}, 120.0, "hold 3600 s at most"),

@@ -105,7 +105,7 @@ def test_a_sender_that_does_not_keep_to_the_gaps_is_refused():
         available_bandwidth(1e6, 1000, sent, sent)
     assert str(raised.value) == (
         "only 89 of 100 pairs left within 10% of the wanted gap of 1 ms, and 90% must; the "
-        "sender is too busy: try again when it is not"
+        "sending host is too busy: try again when it is idle"
     )
 
 
@@ -132,13 +132,15 @@ def test_fast_paths_are_refused_with_the_reason(mbit, is_told):
     if is_told:
         available_bandwidth(mbit * MBIT, PACKET_BYTES, gap, gap)
         return
-    message = "paths above 100 Mbit/s, whose gaps no sender keeps to; this one has 101 Mbit/s"
+    message = "paths above 100 Mbit/s: no sender keeps such small gaps; this path has 101 Mbit/s"
     with pytest.raises(ProblemError, match=message):
         available_bandwidth(mbit * MBIT, PACKET_BYTES, gap, gap)
 
 
 def test_capacities_beyond_clocks_are_refused():
-    with pytest.raises(ProblemError, match="do not tell capacities above 300 Mbit/s: 1500 bytes"):
+    with pytest.raises(
+        ProblemError, match="cannot measure capacities above 300 Mbit/s: 1500 bytes"
+    ):
         capacity_bytes_per_s(PACKET_BYTES, np.full(20, 3.9e-5))
     with pytest.raises(ProblemError, match="1500 bytes came 0 s apart; test with connections"):
         capacity_bytes_per_s(PACKET_BYTES, np.zeros(20))

@@ -39,7 +39,7 @@ def test_pairs_that_did_not_leave_are_left_out_and_not_late():
     found = found_by_train(1e6, 1000, 7, sent, arrivals, 0.15)
     assert (found.n_pairs, round(found.bytes_per_s)) == (30, 600_000)
     for none in ([], [None, None]):
-        with pytest.raises(ProblemError, match="no pairs have left a gap apart"):
+        with pytest.raises(ProblemError, match="no packet pairs left with the wanted gap"):
             found_by_train(1e6, 1000, 7, none, arrivals, 0.15)
 
 

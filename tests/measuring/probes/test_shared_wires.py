@@ -50,7 +50,7 @@ def test_the_median_decides_and_how_often_it_held_is_told():
     [
         ([], [], "at least one, got 0 and 0"),
         ([(1, 1)], [], "at least one, got 0 and 1"),
-        ([(1, 0)], [(1, 1)], r"must get something alone, got \[\(1, 0\)\]; test again"),
+        ([(1, 0)], [(1, 1)], r"must get some bandwidth alone, got \[\(1, 0\)\]; test again"),
     ],
 )
 def test_tests_that_are_none_are_refused(alone, together, message):

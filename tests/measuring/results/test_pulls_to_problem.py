@@ -129,4 +129,4 @@ def test_a_folder_without_any_end_and_garbled_lines_are_told(measured, capsys):
 def test_a_folder_of_no_pull_is_bad_input(measured, capsys):
     arguments = ["measure", "problem", str(measured / "samples"), "--destination", "D"]
     assert run([*arguments, "--from-pulls", str(measured)]) == 2
-    assert "no pull has ever begun there" in capsys.readouterr().err
+    assert "no pull has ever begun in this folder" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def with_row(i, row):
     [
         pytest.param(
             [("S", "S D", 0, 0, 950, 0.0, 19.0), ("S", "S D", 0, 0, 950, 19.0, 38.0)],
-            r"twice, twice travels bytes 0 to 949 \(950 bytes\); the other time in bytes 0 to",
+            r"twice, but bytes 0 to 949 \(950 bytes\) travels it here and in bytes 0 to",
             id="the same bytes twice",
         ),
         pytest.param(
@@ -196,8 +196,8 @@ def test_pipeline_with_one_change(rows, message):
         ({"makespan_s": math.nextafter(7.0, 8.0)}, "makespan_s .* 8.88.*e-16 s off"),
         ({"makespan_s": math.nextafter(7.0, 0.0)}, "makespan_s"),
         ({"lower_bound_s": 7.5}, "lower_bound_s .* got 7.5 s and 7 s: 0.5 s more"),
-        ({"slot_s": 1.0}, "a slot or a chunk, got slot_s = 1.0 and chunk_s = 1.0"),
-        ({"chunk_s": None}, "a slot or a chunk, got slot_s = None and chunk_s = None"),
+        ({"slot_s": 1.0}, "either slot_s or chunk_s, got slot_s = 1.0 and chunk_s = 1.0"),
+        ({"chunk_s": None}, "either slot_s or chunk_s, got slot_s = None and chunk_s = None"),
         ({"chunk_s": -1.0}, "chunk_s must be >= 0 and finite, got -1.0"),
         ({"chunk_s": None, "slot_s": 0.0}, "slot_s must be positive and finite, got 0.0"),
         ({"routes": (Route("S", ("S", "K", "D")),)}, "transfer 1: route must be 0 ... 0, got 1"),

@@ -107,7 +107,7 @@ def test_a_ratio_tells_of_how_many_pairs_it_is(tmp_path, capsys, monkeypatch):
     [
         ("method=direkt", "has no label 'direkt'; did you mean 'direct'"),
         ("rate=500000", "the axis 'rate' is not paired: its values meet other networks"),
-        ("speed=1", "no axis is called 'speed'; of those that pair there are method"),
+        ("speed=1", "no axis is called 'speed'; of the paired axes there are method"),
         ("direct", "must be AXIS=LABEL, got 'direct'"),
     ],
 )

@@ -71,14 +71,14 @@ def test_what_cannot_be_kept_is_not_acted_upon(tmp_path):
 @pytest.mark.parametrize(
     ("change", "target", "status", "why"),
     [
-        ({"audience": "R9"}, "S", 407, "it is for agent"),
+        ({"audience": "R9"}, "S", 407, "the ticket is for agent"),
         ({"issued_s": START_S - 70, "expires_s": START_S - 10}, "S", 407, "expired 10 s ago"),
-        ({"issued_s": START_S + 7, "expires_s": START_S + 20}, "S", 407, "after the agent's time"),
+        ({"issued_s": START_S + 7, "expires_s": START_S + 20}, "S", 407, "s in the future"),
         ({"expires_s": START_S + 61}, "S", 407, "60 s at most"),
         ({"agents": ("R", "R1", "R")}, "S", 407, "loop"),
         ({"agents": ("R1",)}, "S", 407, "chain"),
         ({"egress": "R1", "agents": ("R1", "R")}, "R1", 407, "loop"),
-        ({"egress": "X"}, "X", 403, "write it into `connect_to` of the agent's file"),
+        ({"egress": "X"}, "X", 403, "write the host into `connect_to` of the agent's file"),
         ({}, "X", 403, "not among those"),
         ({"egress": "X"}, "S", 403, "another next host"),
         ({}, "192.0.2.2", 403, "not among those"),

@@ -59,7 +59,7 @@ def test_all_bytes_arrive_through_any_number_of_relays(chain, tmp_path, n_relays
 def test_without_a_ticket_only_facts_are_told(chain):
     with session_with(chain[0]) as session:
         assert session.agent().name == "S1"
-        with pytest.raises(RefusedError, match="none is given") as caught:
+        with pytest.raises(RefusedError, match="no ticket is given") as caught:
             session.inventory()
         assert caught.value.status == 401
 

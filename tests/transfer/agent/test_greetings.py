@@ -271,7 +271,7 @@ def test_after_a_relays_answer_a_greeting_is_asked_for_again(relay, ends):
     assert received_whole(near, len(ESTABLISHED)) == ESTABLISHED
     near.sendall(PLAIN["http"])
     assert received(far) == b""
-    assert "only TLS and CONNECT requests pass here" in ended(relay)
+    assert "this agent passes only TLS and CONNECT requests" in ended(relay)
 
 
 def test_a_chain_of_relays_ends_in_tls(ends):

@@ -97,7 +97,7 @@ def test_what_is_no_file_is_not_replaced_even_by_force(here, kind):
         ({"tunnel_to": {"ssh": "22"}}, "tunnel.to.ssh must be HOST:PORT"),
         ({"connect_to": {"a b": "a.example:1"}}, "a name in connect_to"),
         ({"listen": "7443"}, "listen must be HOST:PORT"),
-        ({"listen": "127.0.0.1:0"}, "port 0 is any free one, which nobody knows yet"),
+        ({"listen": "127.0.0.1:0"}, "port 0 means any free port, which nobody knows yet"),
         ({"address": "https://s1.example"}, "--address must be HOST or HOST:PORT"),
         ({"address": "s1.example:0"}, "--address must be HOST or HOST:PORT"),
         ({"address": "two words"}, "--address must be HOST or HOST:PORT"),

@@ -175,7 +175,7 @@ def test_no_body_is_waited_for_where_none_has_a_place(agent, target):
 def test_who_sends_a_body_without_a_ticket_still_reads_why_it_is_refused(agent):
     with greeted(agent.address) as tls:
         tls.sendall(POST + b"Content-Length: 1000000\r\n\r\n" + b"[" * 1_000_000)
-        assert b"the ticket does not count: none is given" in received(tls)
+        assert b"the ticket does not count: no ticket is given" in received(tls)
 
 
 def test_a_body_in_many_small_parts_arrives(agent):

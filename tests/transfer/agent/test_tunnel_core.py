@@ -77,7 +77,7 @@ def test_a_tunnel_opens_once_its_ticket_is_kept(tmp_path):
         ({"kind": "source"}, "ssh", 407, "does not count"),
         ({"key": KEY}, "ssh", 407, "not one of the agent's users"),
         ({"key": STRANGER}, "ssh", 407, "`users` of [tunnel]"),
-        ({"audience": "R9"}, "ssh", 407, "it is for agent"),
+        ({"audience": "R9"}, "ssh", 407, "the ticket is for agent"),
         ({"issued_s": START_S - 70, "expires_s": START_S - 10}, "ssh", 407, "expired 10 s ago"),
         ({"expires_s": START_S + 61}, "ssh", 407, "60 s at most"),
         ({"egress": "smtp"}, "smtp", 404, "no service 'smtp'"),

@@ -152,7 +152,7 @@ def test_what_cannot_get_better_is_told_at_once_with_its_remedy(agents, collecti
     assert line.startswith("given up: ")
     words = {
         "fingerprint": "compare with what it prints when it starts",
-        "name": "give it the name in its own file",
+        "name": "which is in the agent's own file",
         "ticket": "refuses (401)",
         "unknown host": "correct its url",
     }

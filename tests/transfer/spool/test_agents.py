@@ -138,7 +138,7 @@ def test_a_changed_file_is_not_kept_and_others_are(hosts, tmp_path):
     (tmp_path / "data" / "a").write_bytes(PLAIN * 2)
     outcome = keep(hosts, [old, asked_piece(tmp_path, 1, 1000, 1000)])
     assert outcome.kept == (1,)
-    assert "not as it was listed" in dict(outcome.refused)[0]
+    assert "has changed since it was listed" in dict(outcome.refused)[0]
 
 
 def test_no_room_is_507_before_a_byte_and_a_part_fits(hosts, tmp_path):

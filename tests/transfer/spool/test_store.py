@@ -75,7 +75,7 @@ def test_a_piece_that_is_another_by_now_is_not_given_for_it(opened):
     number = store.order("x", "c1", NOW_S + 60, NOW_S)
     keep(store, number, 0)
     for source, index, root in (("S2", 0, ROOT), ("S1", 1, ROOT), ("S1", 0, b"\1" * 32)):
-        with pytest.raises(RefusedError, match="not kept here"):
+        with pytest.raises(RefusedError, match="this agent does not keep this piece"):
             store.fetch(number, source, index, root)
 
 
@@ -155,7 +155,7 @@ def test_a_clock_that_is_set_back_keeps_nothing_for_ever(opened):
 
 def test_the_folder_of_another_agent_is_refused(opened):
     opened().close()
-    with pytest.raises(ProblemError, match="is that of the spool of K, and not of the spool of L"):
+    with pytest.raises(ProblemError, match="belongs to the spool of K, not to the spool of L"):
         opened(owner="L")
 
 

@@ -162,9 +162,9 @@ def test_only_the_last_start_that_brought_something_counts(logged):
 
 
 def test_where_nothing_has_come_there_is_nothing_to_draw(logged, tmp_path):
-    with pytest.raises(dc.ProblemError, match="nothing has arrived in it"):
+    with pytest.raises(dc.ProblemError, match="nothing has arrived in this folder"):
         history_of(logged(BEGIN))
-    with pytest.raises(dc.ProblemError, match="nothing has arrived in it"):
+    with pytest.raises(dc.ProblemError, match="nothing has arrived in this folder"):
         history_of(tmp_path / "nowhere")
     with pytest.raises(dc.ProblemError, match=r"must end in .*\.jpg"):
         save_history(tmp_path, tmp_path / "x.jpg")

@@ -149,5 +149,5 @@ def test_a_folder_without_any_end_has_no_promises(folder):
 
 
 def test_a_folder_of_no_pull_is_refused(tmp_path):
-    with pytest.raises(ProblemError, match="no pull has ever begun there"):
+    with pytest.raises(ProblemError, match="no pull has ever begun in this folder"):
         kept_pulls(tmp_path)

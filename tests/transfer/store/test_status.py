@@ -63,7 +63,7 @@ def test_where_nothing_was_started_there_is_no_status(tmp_path, made):
         (tmp_path / ".datacollect/state.sqlite").write_bytes(b"")
     if made == "no start":
         Store(tmp_path).close()
-    with pytest.raises(ProblemError, match="nothing was pulled into it") as caught:
+    with pytest.raises(ProblemError, match="no pull has written into this folder") as caught:
         status_of(tmp_path)
     assert caught.value.exit_code == 2
 
@@ -145,7 +145,7 @@ def test_a_log_that_a_killed_pull_has_left_is_read(tmp_path):
         log.write(b"x" * 1000)
     assert status_of(tmp_path / "into").complete
     (inside / "state.sqlite-wal").unlink()
-    with pytest.raises(ProblemError, match="nothing was pulled"):
+    with pytest.raises(ProblemError, match="no pull has written"):
         status_of(tmp_path / "into")
 
 
@@ -285,7 +285,7 @@ def test_what_is_verified_counts_once_however_it_came(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("SELECT 1", "nothing was pulled into it"),
+        ("SELECT 1", "no pull has written into this folder"),
         ("UPDATE facts SET value = 99 WHERE key = 'version'", "must be state of version"),
         ("DELETE FROM facts", "holds no collection"),
     ],

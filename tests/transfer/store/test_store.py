@@ -261,7 +261,7 @@ def test_no_piece_is_written_twice(tmp_path):
 
 def test_one_pull_at_a_time(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(ProblemError, match="another pull is running there"):
+    with pytest.raises(ProblemError, match="another pull is running in this folder"):
         Store(tmp_path)
     store.close()
     Store(tmp_path).close()

@@ -114,5 +114,5 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path, source):
 
 
 def test_where_nothing_was_pulled_nothing_is_verified(tmp_path):
-    with pytest.raises(ProblemError, match="nothing was pulled"):
+    with pytest.raises(ProblemError, match="no pull has written"):
         verify_of(tmp_path)

@@ -241,13 +241,13 @@ def test_many_bytes_both_ways_over_two_relays(held, tmp_path):
         ({"to": "S1:a b"}, "the service"),
         ({"via": ["K9"]}, "got 'K9'; name one of these"),
         ({"via": ["K1", "K1"]}, "K1 is listed twice"),
-        ({"via": ["S1"]}, "S1 is where the tunnel leads to"),
+        ({"via": ["S1"]}, "S1 is the host that the tunnel leads to"),
         ({"via": [f"K{i}" for i in range(9)]}, "at most 8 relays, got 9"),
         ({"via": "K1"}, "via must be a list"),
         ({"via": ["K1"], "direct": True}, "cannot be combined"),
         ({"direct": True, "strict": True}, "leave it out"),
         ({"buffer_bytes": 100}, "buffer_bytes must be"),
-        ({"to": "S1:smtp", "direct": True}, "no service 'smtp' is named in `to`"),
+        ({"to": "S1:smtp", "direct": True}, "in this agent's file names no service 'smtp'"),
     ],
 )
 def test_what_makes_no_tunnel(tmp_path_factory, options, message, two_agents):

@@ -32,7 +32,7 @@ def make_own_certificate(config: AgentConfig) -> None:
     except OSError as error:
         reason, remedy = refusal_of(error)
         raise NotWrittenError(
-            f"{document_name(config.key)}: cannot be written: {reason}; the agent's "
-            f"certificate is kept there: {remedy or 'name another folder as state'}",
+            f"{document_name(config.key)}: cannot be written: {reason}; the agent keeps its "
+            f"certificate in this file: {remedy or 'name another folder as state'}",
             error.errno,
         ) from None

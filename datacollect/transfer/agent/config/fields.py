@@ -25,9 +25,17 @@ SPOOL = Table(
     "Room for sealed pieces that wait here until the destination fetches them.",
     (
         Field(
-            "folder", Text(), "Folder in which they are kept; of this agent alone.", required=True
+            "folder",
+            Text(),
+            "Folder in which the pieces are kept; no other agent may use it.",
+            required=True,
         ),
-        Field("bytes", Whole("bytes", minimum=1), "Bytes that they may take.", required=True),
+        Field(
+            "bytes",
+            Whole("bytes", minimum=1),
+            "Most bytes that the pieces may take.",
+            required=True,
+        ),
     ),
 )
 
@@ -38,14 +46,14 @@ TUNNEL = Table(
         Field(
             "users",
             ListOf(PublicKey()),
-            "Public keys of those whose tunnel tickets count. Read again at SIGHUP.",
+            "Public keys of users whose tunnel tickets this agent accepts. Read again at SIGHUP.",
             required=True,
         ),
         Field(
             "to",
             Addresses(shortest=1),
-            "Where tunnels lead, by the name of the service; nowhere else. Addresses and names "
-            "count as written, this host's own, too.",
+            "The address of each service, by its name; tunnels lead nowhere else. Addresses and "
+            "names count as written, even this host's own.",
             required=True,
         ),
         Field(
@@ -88,7 +96,7 @@ LIMITS = Table(
         Field(
             "head_s",
             Number("seconds", positive=True),
-            "How long a client may take to send its request, or to prove its right.",
+            "How long a client may take to send its request, or to show its ticket.",
             default=20.0,
         ),
         Field(
@@ -100,7 +108,7 @@ LIMITS = Table(
         Field(
             "idle_s",
             Number("seconds", positive=True),
-            "Seconds without a byte after which a connection is closed; not those of tunnels.",
+            "Seconds without a byte after which a connection is closed, unless it is a tunnel.",
             default=900.0,
         ),
         Field(
@@ -116,10 +124,9 @@ LIMITS = Table(
                 has_periods=False,
             ),
             "Most that the agent sends, receives and relays altogether, tests included, in bytes "
-            "per second: a number, or with timezone rates from hours of the day on, perhaps of "
-            "days of "
-            'the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; what is relayed counts once; unlimited '
-            "if absent.",
+            "per second: one number, or, with timezone, rates that begin at hours of the day, "
+            'perhaps on days of the week, such as "08:00 10 Mbit/s, 20:00 1 Gbit/s"; relayed '
+            "bytes count once; unlimited if absent.",
         ),
         Field(
             "buffer_bytes",
@@ -136,7 +143,8 @@ METRICS = Table(
         Field(
             "listen",
             Address(port_0=True),
-            "Address and port; anyone who reaches them may ask. Left out: 127.0.0.1:7444.",
+            "Address and port of the metrics; anyone who reaches them may read the metrics. Left "
+            "out: 127.0.0.1:7444.",
         ),
     ),
 )
@@ -156,7 +164,7 @@ AGENT = Document(
         Field(
             "collectors",
             ListOf(PublicKey()),
-            "Public keys of those whose tickets count. Read again at SIGHUP.",
+            "Public keys of collectors whose tickets this agent accepts. Read again at SIGHUP.",
             required=True,
         ),
         Field("serve", Text(), "Folder that is served; left out: the agent only relays."),
@@ -174,14 +182,25 @@ AGENT = Document(
             "requests to connect onwards pass.",
             default=[],
         ),
-        Field("spool", Part(SPOOL), "Room for others' pieces, sealed; left out: none is kept."),
-        Field("tunnel", Part(TUNNEL), "Services that users reach; left out: none."),
-        Field("tls", Part(TLS), "Left out: a certificate is made at the first start."),
-        Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
+        Field(
+            "spool",
+            Part(SPOOL),
+            "Room for other hosts' sealed pieces; left out: this agent keeps none.",
+        ),
+        Field("tunnel", Part(TUNNEL), "Services that users reach through tunnels; left out: none."),
+        Field(
+            "tls",
+            Part(TLS),
+            "The agent's certificate and key; left out: the agent makes them at its first start.",
+        ),
+        Field(
+            "state", Text(), "Folder of the agent's own files; left out: the folder of this file."
+        ),
         Field(
             "congestion",
             Text(),
-            "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
+            "Congestion control of the agent's connections, such as bbr or cubic; left out: the "
+            "kernel's default.",
         ),
         Field("limits", Part(LIMITS), "Limits; left out: the defaults."),
         Field("metrics", Part(METRICS), "Metrics for Prometheus; left out: none."),

@@ -148,7 +148,7 @@ def _url(setting: AgentSetting) -> str:
             raise ProblemError("this host has no name of its own; give one with --address HOST")
     if port == 0:
         raise ProblemError(
-            "listen: port 0 is any free one, which nobody knows yet; write a port, as 7443"
+            "listen: port 0 means any free port, which nobody knows yet; write a port, such as 7443"
         )
     return f"https://{host_port_text(host, port)}"
 
@@ -162,5 +162,5 @@ def _address(text: str, port: int) -> tuple[str, int]:
         )
     except ProblemError:
         raise ProblemError(
-            f'--address must be HOST or HOST:PORT, got {shown(text)}; as "s1.example"'
+            f'--address must be HOST or HOST:PORT, got {shown(text)}; such as "s1.example"'
         ) from None

@@ -262,7 +262,7 @@ class AgentCore:
     ) -> Ticket:
         """Return the ticket of a request to connect, which counts here now, once."""
         if request.token is None:
-            raise RefusedError(f"a {kind} ticket is needed, as Proxy-Authorization", 407)
+            raise RefusedError(f"a {kind} ticket is needed, in the header Proxy-Authorization", 407)
         try:
             ticket = read_ticket(request.token, kind, issuers, table)
             judge_ticket(ticket, self.name, now.unix_s)
@@ -290,8 +290,9 @@ class AgentCore:
             port = self.connect_to[request.host][1]
             if request.port not in (AS_CONFIGURED, port):
                 raise RefusedError(
-                    f"{request.host} is connected to at port {port}, got {request.port}; write "
-                    f"{AS_CONFIGURED}, which means that port",
+                    f"this agent connects to {request.host} only at port {port}, got "
+                    f"{request.port}; write {AS_CONFIGURED}, which means the port in the agent's "
+                    "file",
                     403,
                 )
             return request.host
@@ -299,8 +300,8 @@ class AgentCore:
             if (request.host, request.port) == address:
                 return name
         raise RefusedError(
-            "that host is not among those this agent connects to; write it into `connect_to` of "
-            "the agent's file, and restart the agent",
+            "this agent may not connect to the requested host; write the host into `connect_to` "
+            "of the agent's file, and restart the agent",
             403,
         )
 
@@ -376,7 +377,9 @@ class AgentCore:
         if request.host not in self._services:
             known = ", ".join(sorted(self._services))
             raise RefusedError(
-                f"no service {shown(request.host)} is named in `to` of [tunnel] here: {known}", 404
+                f"`to` of [tunnel] in this agent's file names no service {shown(request.host)}: "
+                f"{known}",
+                404,
             )
         _for_service(ticket, request)
         most = self._tunnel.most_connections

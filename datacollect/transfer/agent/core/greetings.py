@@ -76,7 +76,7 @@ def seen_of(awaited: Awaited, ahead: bytes) -> Seen | None:
         return _hello(ahead)
     if _begins(ahead, b"CONNECT "):
         return _request(ahead)
-    raise ProblemError("only TLS and CONNECT requests pass here")
+    raise ProblemError("this agent passes only TLS and CONNECT requests")
 
 
 def _hello(ahead: bytes) -> Seen | None:

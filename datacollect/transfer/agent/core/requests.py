@@ -150,10 +150,10 @@ def _list_of(query: str) -> WantsList:
         )
         given = dict(pairs)
     except ValueError:
-        raise ProblemError("its query is malformed") from None
+        raise ProblemError("the query of the request is malformed") from None
     most = given.get("most", str(MOST_ENTRIES))
     if given.keys() - {"after", "most", "detail"} or len(given) < len(pairs):
-        raise ProblemError("its query may hold after, most and detail, each once")
+        raise ProblemError("the query of the request may hold after, most and detail, each once")
     if not re.fullmatch(r"[1-9][0-9]{0,5}", most, re.ASCII):
         raise ProblemError(f"most must be a whole number from 1 to {MOST_ENTRIES}")
     detail = given.get("detail", "0")

@@ -188,7 +188,7 @@ class SourceRequests:
     def _require_left(self, ticket: Ticket, n_bytes: int) -> None:
         left_bytes = self._left_bytes(ticket)
         if left_bytes is not None and n_bytes > left_bytes:
-            raise RefusedError("the ticket's bytes are spent", 403)
+            raise RefusedError("the ticket's bytes are used up", 403)
 
     def _left_bytes(self, ticket: Ticket) -> int | None:
         if ticket.most_bytes is None:

@@ -53,8 +53,8 @@ class UsedNonces:
         if not is_free:
             os.close(self._number)
             raise ProblemError(
-                f"{document_name(path)}: is in use: an agent with this file is running already; "
-                "stop it first, or give this one another file"
+                f"{document_name(path)}: another agent that is running uses this file; stop that "
+                "agent first, or give this agent another `state` in its own file"
             )
         self._until_s: dict[str, float] = {}
         self._lines = self._most_lines = 0

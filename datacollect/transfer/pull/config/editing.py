@@ -76,8 +76,9 @@ def new_collection(path: str | PathLike[str], destination: str, key: str) -> str
     key_file = folder_of(path) / key
     if is_there and not key_file.exists():
         raise NotWrittenError(
-            f"{name}: exists already, but its key {key} is missing, which its agents know; put "
-            "that back, or name another file and key, and set the agents up for these"
+            f"{name}: exists already, but the file {key} of its key, which its agents know, is "
+            "missing; put that file back, or name another file and key, and set the agents up for "
+            "these"
         )
     if not key_file.exists():
         write_private_key(key_file, new_private_key())
@@ -153,7 +154,7 @@ def _with(text: str, agent: Introduction, path: str | PathLike[str], *, force: b
     # However the file was written, what comes out must say this and nothing else.
     if not _says(edited, expected):
         raise ProblemError(
-            f"agents is written in a form that cannot be added to here; write by hand: "
+            "the table agents has a form to which this command cannot add; write by hand: "
             f"agents.{agent.name} with url = {toml_text(agent.url)} and fingerprint = "
             f"{toml_text(agent.fingerprint)}"
         )

@@ -30,7 +30,7 @@ SOURCE = Table(
         Field(
             "largest_bytes",
             Whole("bytes", minimum=0),
-            "Larger files are left out, and named; none by default.",
+            "Files larger than this are left out, and named; by default, no file is.",
         ),
     ),
 )
@@ -83,7 +83,7 @@ LIMITS = Table(
             "time_s",
             Number("seconds", positive=True),
             "After this time the pull ends, and names what is missing; the next one continues. By "
-            "default it ends when all is there.",
+            "default, it ends when all data have arrived.",
         ),
         Field(
             "spare_bytes",
@@ -94,10 +94,9 @@ LIMITS = Table(
         Field(
             "rate",
             RATE,
-            "Most that arrives from all hosts together, in bytes per second: a number, or with "
-            "timezone rates from "
-            'hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; '
-            "unlimited if absent.",
+            "Most that arrives from all hosts together, in bytes per second: one number, or, with "
+            "timezone, rates that begin at hours of the day, perhaps on days of the week, such as "
+            '"08:00 10 Mbit/s, 20:00 1 Gbit/s"; unlimited if absent.',
         ),
     ),
 )

@@ -203,7 +203,10 @@ def _source(
     place = join("sources", name)
     require_host_name(name, place)
     if name.casefold() == destination.casefold():
-        raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
+        raise ProblemError(
+            f"{place}: is the destination's name, and its own data need not be collected; leave "
+            "this source out"
+        )
     hosts = [host for entries in kinds.values() for host in entries]
     if name not in hosts:
         hint = nearest_hint(name, hosts) or f"; add [{join('agents', name)}]"
@@ -220,7 +223,7 @@ def _require_no_backlogs(hosts: Any) -> None:
             if key in entry:
                 raise ProblemError(
                     f"{join(join('hosts', name), key)}: what there is to collect is listed when "
-                    "the pull begins; leave it out"
+                    "the pull begins; leave this key out"
                 )
 
 

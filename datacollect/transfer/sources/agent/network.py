@@ -223,7 +223,8 @@ class Network:
             session.close()
         if facts.name != name:
             raise IdentityError(
-                f"agent {name!r} calls itself {facts.name!r}: give it the name in its own file"
+                f"agent {name!r} calls itself {facts.name!r}: use this name, which is in the "
+                "agent's own file, in the collection file"
             )
         contact = Contact(facts, relays, ahead_s, answered_s - asked_s)
         self._learn(name, contact)

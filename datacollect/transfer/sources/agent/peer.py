@@ -92,7 +92,9 @@ class AgentPeer:
             verdict = Verdict.CHANGED if answer.status == CHANGED else Verdict.UNREADABLE
             return FetchResult(answer.n_bytes, verdict, b"")
         if answer.n_bytes != n_bytes:
-            raise TransferError(f"asked for {n_bytes} bytes, got {answer.n_bytes}")
+            raise TransferError(
+                f"the agent was asked for {n_bytes} bytes, but answered with {answer.n_bytes}"
+            )
         digest = blake3(buffer[:n_bytes]).digest()
         verdict = Verdict.VERIFIED if digest == answer.blake3 else Verdict.CORRUPT
         return FetchResult(n_bytes, verdict, digest)

@@ -35,9 +35,10 @@ SERVER = Table(
         Field(
             "manifest",
             Text(),
-            "CSV file: host, path, bytes and, optionally, sha256; rows of this server count.",
+            "CSV file: host, path, bytes and, optionally, sha256; only rows with this server as "
+            "host count.",
         ),
-        Field("paths", ListOf(Text(), 1), "Its files, where no manifest lists them."),
+        Field("paths", ListOf(Text(), 1), "The server's files, where no manifest lists them."),
         Field(
             "urls",
             Text(),
@@ -47,8 +48,8 @@ SERVER = Table(
         Field(
             "fingerprint",
             Text(),
-            "Fingerprint of its certificate: sha256: and 64 hexadecimal digits; the usual checks "
-            "if absent.",
+            "Fingerprint of the server's certificate: sha256: and 64 hexadecimal digits; if "
+            "absent, the certificate must be signed by an authority that this host trusts.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
         Field(
@@ -60,7 +61,7 @@ SERVER = Table(
         Field(
             "redirects_to",
             ListOf(Text()),
-            "Hosts that it may redirect to, such as *.cdn.example; none if absent.",
+            "Hosts that the server may redirect to, such as *.cdn.example; none if absent.",
             default=(),
         ),
     ),
@@ -153,7 +154,7 @@ def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Itera
     if len(given) != 1:
         raise ProblemError(
             f"{place}: must have one of manifest, paths and urls, got "
-            f"{' and '.join(given) or 'none'}; they say which files it has"
+            f"{' and '.join(given) or 'none'}; these keys say which files the server has"
         )
     if (entry["url"] is None) != (given == ["urls"]):
         rule = "must not have url beside urls" if entry["url"] else "must have url: its folder"

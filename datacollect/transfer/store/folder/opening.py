@@ -81,7 +81,8 @@ def unusable(folder: Path, error: OSError) -> NotWrittenError:
 def _take(lock_fd: int, folder: Path) -> None:
     if not take_lock(lock_fd, LOCK_S):
         raise ProblemError(
-            f"{folder}: another pull is running there; wait until it ends, or name another folder"
+            f"{folder}: another pull is running in this folder; wait until it ends, or name "
+            "another folder"
         )
 
 

@@ -66,8 +66,8 @@ def snapshot_of(path: Path) -> Reading | None:
     if not isinstance(version, int):
         raise errors.damaged("it holds no collection")
     raise ProblemError(
-        f"{path}: must be state of version {VERSION}, got {version!r}; use the "
-        "version of datacollect that began it"
+        f"{path}: must be state of version {VERSION}, got {version!r}; use the version of "
+        "datacollect that began this pull"
     )
 
 

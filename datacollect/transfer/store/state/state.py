@@ -116,8 +116,8 @@ class State(Reading):
             raise self._errors.damaged("it holds no collection")
         if version != VERSION:
             raise ProblemError(
-                f"{path}: must be state of version {VERSION}, got {version!r}; continue with "
-                "the version of datacollect that began it"
+                f"{path}: must be state of version {VERSION}, got {version!r}; continue with the "
+                "version of datacollect that began this pull"
             )
         self._db.execute(LISTED)
 

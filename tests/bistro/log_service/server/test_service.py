@@ -145,7 +145,7 @@ def test_second_process_is_refused(running):
         running.command("timestamp", str(file)), check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "another process is using it" in done.stderr
+    assert "another process is using this folder" in done.stderr
 
 
 @pytest.mark.slow
@@ -463,7 +463,7 @@ def test_of_two_that_start_at_one_moment_with_processes_in_front_one_runs(tmp_pa
         [ended, running] = sorted(both, key=lambda each: each.poll() is None)
         said, words = ended.communicate()
         assert (ended.returncode, said) == (2, "")
-        assert "another process is using it" in words or "Address already in use" in words
+        assert "another process is using this folder" in words or "Address already in use" in words
         assert json.loads(running.stdout.readline())["url"]
         for i in range(10):
             answer = world.commit(world.services[0], entry(i), i + 1)
@@ -479,7 +479,7 @@ def test_nobody_serves_in_front_of_a_folder_that_another_has(world, monkeypatch)
     config = ServiceConfig.from_file(world.services[0].file)
     held = Held(config.folder)
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process in front was made"))
-    with pytest.raises(ProblemError, match="another process is using it"):
+    with pytest.raises(ProblemError, match="another process is using this folder"):
         run_service(config, pytest.fail, pytest.fail)
     held.close()
 

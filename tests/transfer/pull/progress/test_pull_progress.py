@@ -79,7 +79,7 @@ def test_who_does_not_answer_is_named_within_three_seconds_and_once(clock):
     assert said == ["note: S1: no answer yet; a try may take 20 s, and it is tried for 60 s"]
     notices.has_failed("S1", "cannot be reached")
     notices.has_failed("S1", "cannot be reached")
-    assert said[1:] == ["note: S1: cannot be reached; it is tried again for 60 s"]
+    assert said[1:] == ["note: S1: cannot be reached; the pull tries it again for 60 s"]
 
 
 def test_who_answers_and_then_sends_no_list_is_named_too(clock):
