@@ -51,8 +51,8 @@ def estimate(
         typer.Argument(
             metavar="SAMPLES...",
             callback=listing(READERS),
-            help="Files, or folders with all below them; several count together. CSV of samples, "
-            "or what a program has written.",
+            help="Files of measurements, or folders of them; several count together. Each is a CSV "
+            "of samples, or the output of a program named below.",
         ),
     ],
     how: Annotated[

@@ -239,7 +239,7 @@ def _show(found: FeedPlan) -> None:
         [_row(one) for one in found.tcp],
         "<<>>>",
     )
-    emit_text("Delay, lateness and buffer are those after one loss, at most.")
+    emit_text("Delay, lateness and buffer are upper bounds, after a single loss.")
     emit("")
     for text in _sentences(found):
         emit_text(text, 2)

@@ -48,8 +48,8 @@ def simulate(
         Literal[Engine, "auto"],
         typer.Option(
             "--engine",
-            help="Packet by packet (ns3), as a fluid, or auto: as a fluid for problems, and where "
-            "ns-3 is not installed.",
+            help="ns3: packet by packet. fluid: rates alone. auto: fluid for a problem file, and "
+            "where ns-3 is not installed; else ns3.",
         ),
     ] = "ns3",
     seed: Annotated[

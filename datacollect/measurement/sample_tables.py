@@ -216,7 +216,7 @@ def _require_alike(
             values = sorted(set(raw[column][(raw[pair[0]] == a) & (raw[pair[1]] == b)]))
             raise ProblemError(
                 f"{name}: {a!r} -> {b!r} was measured with {column} {' and '.join(values)}, which "
-                f"are unlike; choose with --only {column}={values[0]} (only, in Python)"
+                f"cannot be mixed; choose one with --only {column}={values[0]} (in Python: only)"
             )
 
 

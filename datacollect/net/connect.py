@@ -140,4 +140,4 @@ def _target(text: str) -> tuple[str, int]:
     try:
         return host_and_port(text)
     except ProblemError as error:
-        raise ProblemError(f"the target of CONNECT {error}") from None
+        raise ProblemError(f"a CONNECT request names a wrong target, which {error}") from None

@@ -138,8 +138,8 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
         )
     if int.from_bytes(raw, "little") % 2**255 in _SMALL_ORDER_YS:
         raise ProblemError(
-            f"{place} must be a key that somebody can hold, got {shown(text)}, for which anybody "
-            "can sign; ask the key's owner for another"
+            f"{place} must be a safe public key, got {shown(text)}, for which anybody can sign; "
+            "ask its owner for another key"
         )
     return raw
 

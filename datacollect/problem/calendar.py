@@ -171,8 +171,8 @@ def most_s(daily: DailyPeriods) -> float:
     if most_s < least_s(daily):
         raise ProblemError(
             f"{len(differing)} windows that differ and {n_daily} daily periods make up to "
-            f"{n_a_day} periods a day, of which {MOST_PERIODS} can be planned; have windows open "
-            "and close at the same hours where they may"
+            f"{n_a_day} periods a day, of which {MOST_PERIODS} can be planned; let more windows "
+            "open and close at the same hours"
         )
     return most_s
 

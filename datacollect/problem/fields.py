@@ -175,8 +175,8 @@ _CAPACITY = Field(
 _COMPETITORS = Field(
     "competitors",
     Number("connections", remedy="leave it out where it is not known"),
-    "Connections of others on the narrowest wire. If absent where the capacity is given: as many "
-    "as leave one connection of ours bandwidth_bytes_per_s.",
+    "Connections of others on the narrowest wire. If the capacity is given and this is not: so "
+    "many that one connection of ours gets bandwidth_bytes_per_s.",
 )
 
 # What of a link says how its rate grows with connections.

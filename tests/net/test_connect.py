@@ -34,7 +34,7 @@ def test_a_request_comes_back_as_it_was(name, port):
     ],
 )
 def test_a_target_that_is_no_host_and_port_is_refused(target):
-    with pytest.raises(ProblemError, match="the target of CONNECT must be HOST:PORT"):
+    with pytest.raises(ProblemError, match="names a wrong target, which must be HOST:PORT"):
         parse_connect(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
 
 

@@ -316,7 +316,7 @@ EXAMPLES = [
         in_folder("estimate s.csv", s_csv=NAMED.replace("a,", "from,")),
     ),
     Example(
-        "choose with --only {}={} (only, in Python)",
+        "choose one with --only {}={} (in Python: only)",
         in_folder("estimate s.csv", s_csv=SAMPLES),
         in_folder("estimate s.csv --only src_tier=STANDARD", s_csv=SAMPLES),
     ),
@@ -326,7 +326,7 @@ EXAMPLES = [
         in_folder("estimate s.csv --column a=from", s_csv=NAMED),
     ),
     Example(
-        "name a folder with -o, or a place to look at with --check",
+        "name the folder to write with -o, or the folder or URL to compare with --check",
         in_folder("event page e.toml"),
         until("e.toml", in_folder("event page e.toml -o out")),
     ),

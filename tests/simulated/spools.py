@@ -235,7 +235,7 @@ class SimulatedSpool:
         spools.kept[known.piece.source][known.piece.index] = kept
         answers: dict[str | None, bytes | Exception] = {
             None: sealed,
-            LOST: RefusedError("this agent does not keep this piece", GONE),
+            LOST: RefusedError("this agent has no such piece, or no longer", GONE),
             STALLED: TransferError(f"{RELAY}: nothing has come for 20 s"),
         }
         answer = self._lie(name, known, sealed, fault) if fault in LIES else answers[fault]

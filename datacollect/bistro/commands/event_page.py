@@ -49,7 +49,9 @@ def page(
     from datacollect.bistro.page.writing import check_page, write_page
 
     if (output is None) == (check is None):
-        raise ProblemError("name a folder with -o, or a place to look at with --check")
+        raise ProblemError(
+            "name the folder to write with -o, or the folder or URL to compare with --check"
+        )
     if check is not None:
         differences = check_page(event_file, check, amendments, privacy=privacy)
         if as_json:

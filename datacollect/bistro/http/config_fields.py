@@ -209,7 +209,7 @@ DESTINATION = Document(
         Field(
             "workers",
             Whole(minimum=1, stop=MOST_WORKERS + 1),
-            "Processes that open uploads.",
+            "Number of processes that decrypt what was uploaded.",
             default=2,
         ),
         Field(

@@ -233,8 +233,8 @@ def held(places: Places) -> Iterator[None]:
     try:
         if not take_lock(number):
             raise ProblemError(
-                f"{places.folder}: this event is at work already, by another process; end that "
-                "first, or leave it"
+                f"{places.folder}: another process already runs this event; end that process "
+                "first, or let it continue"
             )
         yield
     finally:

@@ -154,8 +154,8 @@ def extend(
     if again is None:
         if missing := missing_numbers(earlier):
             raise ProblemError(
-                f"amendment {missing[0]} is missing here and in the logs that answer; extend the "
-                "event on the host where that amendment was made"
+                f"amendment {missing[0]} is neither on this host nor in the logs that answer; "
+                "extend the event on the host where that amendment was made"
             )
         number = max((each.number for each in earlier), default=0) + 1
         note = sign_amendment(amended(found, earlier), changes, number, private)

@@ -499,7 +499,7 @@ class Feed:
             try:
                 report = FeedReport.from_dict(tree["ended"])
             except ProblemError as error:
-                raise FrameError(f"malformed report of a feed: {error}") from None
+                raise FrameError(f"malformed report of a feed by its receiver: {error}") from None
             with self._lock:
                 self._core.has_ended_there(report.counts.made, report.counts.made_bytes)
                 here, is_ended = self._core.counts.copy(), self._core.is_ended

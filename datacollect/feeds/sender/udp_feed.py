@@ -540,7 +540,7 @@ class UdpFeed:
         if "report" in line:
             told = line["report"]
             if not isinstance(told, dict):
-                raise FrameError("malformed report of a feed")
+                raise FrameError("malformed report of a feed by its receiver")
             self._progress = (
                 FeedCounts.from_dict(told.get("counts")),
                 Delays.from_dict(told.get("delay")),

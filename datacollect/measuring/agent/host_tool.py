@@ -129,7 +129,7 @@ class HostTool:
 def require_receiver(ticket: MeasureTicket) -> None:
     """Raise unless data come to this host by a ticket."""
     if ticket.audience != ticket.receiver:
-        raise RefusedError("by this ticket the other host receives, not this one", 403)
+        raise RefusedError("the ticket names the other host as the receiver, not this one", 403)
 
 
 def body_of(exchange: Exchange) -> dict[str, Any]:

@@ -246,7 +246,8 @@ def _within_budget(
         return chosen_within(whole), whole
     except ProblemError as error:
         raise ProblemError(
-            f"{error}; the flood takes its part of the budget first: {at_most(flood.cost)}"
+            f"{error}; the test that floods all links at once takes its part of the budget first: "
+            f"{at_most(flood.cost)}"
         ) from None
 
 

@@ -89,8 +89,8 @@ def connected(
     numbers = best_numbers(task, fewest, flow) if np.isfinite(bound_s) else None
     if numbers is None:
         raise SolverError(
-            "rates by connections span too many orders of magnitude; correct the fastest and the "
-            "slowest"
+            "the bandwidths of the links differ by too many orders of magnitude to compute with; "
+            "correct the highest or the lowest"
         )
     how = _EVERY if numbers.tried_all else _STEPS
     plans = [

@@ -172,8 +172,8 @@ SCHEDULE = Document(
         Field(
             "connections",
             Whole(minimum=1),
-            "How many connections at a time the plan shared out to routes (streams of the "
-            "transfers say to which); null: one per hop of each route.",
+            "Connections open at a time in the whole plan, at most (streams of the transfers say "
+            "how many on each route); null: one per hop of each route.",
             nullable=True,
         ),
         Field(

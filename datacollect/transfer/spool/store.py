@@ -381,7 +381,7 @@ class SpoolStore:
             (collection, source, index, root),
         )
         if not rows:
-            raise RefusedError("this agent does not keep this piece", GONE)
+            raise RefusedError("this agent has no such piece, or no longer", GONE)
         segment, offset, n_bytes = rows[0]
         return segment, offset, n_bytes
 

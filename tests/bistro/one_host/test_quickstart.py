@@ -236,7 +236,7 @@ def test_two_at_once_an_occupied_port_and_other_wishes_are_named_and_nothing_is_
         assert done.returncode == 2, done
         return done.stderr
 
-    assert "this event is at work already" in refused("essay")
+    assert "another process already runs this event" in refused("essay")
     other = [*quickstart.first]
     other[0] = "other"
     said = refused(*other)

@@ -75,7 +75,7 @@ def test_a_piece_that_is_another_by_now_is_not_given_for_it(opened):
     number = store.order("x", "c1", NOW_S + 60, NOW_S)
     keep(store, number, 0)
     for source, index, root in (("S2", 0, ROOT), ("S1", 1, ROOT), ("S1", 0, b"\1" * 32)):
-        with pytest.raises(RefusedError, match="this agent does not keep this piece"):
+        with pytest.raises(RefusedError, match="this agent has no such piece, or no longer"):
             store.fetch(number, source, index, root)
 
 

@@ -63,7 +63,7 @@ def complete(
     tree = {"format": EVENT_FORMAT, **draft}
     if tree.setdefault("organiser", organiser) != organiser:
         raise ProblemError(
-            f"organiser must be the key that is given, {organiser}, got "
+            f"organiser must be the key given beside the draft, {organiser}, got "
             f"{shown(tree['organiser'])}; leave organiser out of the draft"
         )
     # What an event leaves out is of the first kind: so older ones stay as they were.

@@ -35,7 +35,12 @@ _MOST_HASHES = (MOST_FILES - 1).bit_length()
 
 _FIELDS = (
     Field("format", Text(PROOF_FORMATS), "Format and version.", required=True),
-    Field("entry", Hex(), "Entry of the receipt that this proof belongs to.", required=True),
+    Field(
+        "entry",
+        Hex(),
+        "Entry in the log of the receipt to which this proof belongs.",
+        required=True,
+    ),
     Field(
         "key",
         SecretHex(),

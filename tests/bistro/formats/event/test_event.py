@@ -172,7 +172,7 @@ def test_what_works_but_not_for_long_is_said():
         ({"recipients": ["AGE-SECRET-KEY-1XXXX"]}, "got an identity, which is a secret"),
         ({"admission": "all"}, 'admission must be "tickets" or "open"'),
         ({"counts": "best"}, 'counts must be "last" or "first" or "all"'),
-        ({"organiser": key_of("other").public}, "organiser must be the key that is given"),
+        ({"organiser": key_of("other").public}, "organiser must be the key given beside"),
         ({"limits": {"commitments_per_ticket": 0}}, "commitments_per_ticket must be a whole"),
         ({"format": "datacollect-problem/1"}, 'format must be "datacollect-event/2"'),
         ({"authorities": [{"url": "ftp://a", "certificate": PEM}]}, "must be a URL of https"),
@@ -252,7 +252,7 @@ def test_what_works_but_not_for_long_is_said():
             {
                 "services": [{"url": "https://s0.example", "key": "ed25519:AQ" + "A" * 41 + "="}],
             },
-            r"services\[0\].*must be a key that somebody can hold",
+            r"services\[0\].*must be a safe public key",
         ),
     ],
 )

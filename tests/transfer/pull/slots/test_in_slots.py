@@ -178,7 +178,7 @@ def lost(store, given):
     """Say of all that was kept that it is not there any more."""
 
     def fetch(*_):
-        raise RefusedError("this agent does not keep this piece", GONE)
+        raise RefusedError("this agent has no such piece, or no longer", GONE)
 
     return fetch
 
