@@ -311,7 +311,9 @@ def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     assert any(one.entry.hex() in text for text in texts)
     assert any("shows no batch 1" in text for text in texts)
     assert any("0000000007.batch: it must begin" in text for text in texts)
-    assert any(f"0000000008.batch: it has {MOST_BATCH_BYTES + 1} bytes" in text for text in texts)
+    assert any(
+        f"0000000008.batch: the file has {MOST_BATCH_BYTES + 1} bytes" in text for text in texts
+    )
     assert any("0000000005.index" in text for text in texts)
     assert bench.counts.waiting == 1
 
