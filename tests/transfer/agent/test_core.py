@@ -79,10 +79,10 @@ def test_what_cannot_be_kept_is_not_acted_upon(tmp_path):
         ({"agents": ("R1",)}, "S", 407, "chain"),
         ({"egress": "R1", "agents": ("R1", "R")}, "R1", 407, "loop"),
         ({"egress": "X"}, "X", 403, "write the host into `connect_to` of the agent's file"),
-        ({}, "X", 403, "not among those"),
+        ({}, "X", 403, "may not connect"),
         ({"egress": "X"}, "S", 403, "another next host"),
-        ({}, "192.0.2.2", 403, "not among those"),
-        ({"egress": "192.0.2.1"}, "192.0.2.1", 403, "not among those"),  # port 443, not 7443
+        ({}, "192.0.2.2", 403, "may not connect"),
+        ({"egress": "192.0.2.1"}, "192.0.2.1", 403, "may not connect"),  # port 443, not 7443
     ],
 )
 def test_ways_that_are_refused(tmp_path, change, target, status, why):
