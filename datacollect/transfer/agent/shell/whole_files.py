@@ -47,7 +47,7 @@ class FileAnswer:
             self.status = 200 if part is None else 206
             self.offset_bytes, self.n_bytes = part or (0, found.st_size)
             if action.most_bytes is not None and self.n_bytes > action.most_bytes:
-                raise RefusedError("the ticket's bytes are spent", 403)
+                raise RefusedError("the ticket's bytes are used up", 403)
         except BaseException:
             os.close(self._number)
             raise
