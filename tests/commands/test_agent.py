@@ -131,7 +131,7 @@ def test_a_second_agent_with_the_same_file_is_refused(tmp_path, capsys):
     with started(path, "--json") as (_, line):
         assert line
         assert run(["agent", str(path)]) == 2
-        assert "is running already" in capsys.readouterr().err
+        assert "another agent that is running" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def smoothed(y: npt.ArrayLike, a: float = 0.9) -> FloatArray:
     [10.0, 15.0, 17.5]
     """
     if not 0 <= a < 1:
-        raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the paper's is 0.9")
+        raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the usual value is 0.9")
     averages = accumulate(
         np.asarray(y, dtype=float), lambda average, new: (1 - a) * new + a * average
     )

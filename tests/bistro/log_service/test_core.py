@@ -575,7 +575,7 @@ ELEVEN = tuple(bytes([i]) * 32 for i in range(11))
         ((b"short",), signed(EVENT, b"short"), 400, "1 to 1000 different entries of 32 bytes"),
         ((A, A), signed(EVENT, A, A), 400, "1 to 1000 different entries of 32 bytes"),
         ((A,), None, 403, "a ticket is needed"),
-        ((A,), Shown("noise", bytes(64)), 403, "it is not a token"),
+        ((A,), Shown("noise", bytes(64)), 403, "this is not a token"),
         ((A,), signed(event_of(name="another"), A), 403, "for another event"),
         (ELEVEN, signed(EVENT, *ELEVEN), 403, "is good for 10 commitments, 0 were"),
     ],

@@ -199,7 +199,7 @@ def test_a_lease_is_for_as_many_tests_as_were_asked_for(tests):
     first, second = tests.begin_once(one, "tcp"), tests.begin_once(two, "tcp")
     assert [first.n_beside, second.n_beside] == [2, 2]
     assert [first.take_to_send(2000), second.take_to_send(600)] == [1000, 600]
-    with pytest.raises(RefusedError, match="the lease is for 2 at once"):
+    with pytest.raises(RefusedError, match="the lease is for 2 tests at once"):
         tests.begin_once(three, "tcp")
     with pytest.raises(RefusedError, match="has been run"):
         tests.begin_once(two, "tcp")
@@ -218,7 +218,7 @@ def test_a_lease_for_one_is_for_one(tests):
     one, two = (tests.admit(token_of("f1", "f1", far, nonce=nonce)) for far in ("f2", "f3"))
     tests.ask(one, 1, 30.0)
     tests.begin_once(one, "tcp")
-    with pytest.raises(RefusedError, match="the lease is for 1 at once"):
+    with pytest.raises(RefusedError, match="the lease is for 1 tests at once"):
         tests.begin_once(two, "tcp")
 
 

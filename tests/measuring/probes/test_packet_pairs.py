@@ -104,7 +104,7 @@ def test_a_sender_that_does_not_keep_to_the_gaps_is_refused():
     with pytest.raises(ProblemError) as raised:
         available_bandwidth(1e6, 1000, sent, sent)
     assert str(raised.value) == (
-        "only 89 of 100 pairs left within 10% of the wanted gap of 1 ms, and 90% must; the "
+        "only 89 of 100 packet pairs left within 10% of the wanted gap of 1 ms, but 90% must; the "
         "sending host is too busy: try again when it is idle"
     )
 

@@ -56,7 +56,7 @@ def with_row(i, row):
         ),
         pytest.param(
             with_row(2, ("S", "S D", 0, 599, 351, 0.0, 7.02)),
-            r"of 'S' byte 599 \(1 byte\) travels 'S' -> 'K' -> 'D' and 'S' -> 'D'",
+            r"of 'S', byte 599 \(1 byte\) travels 'S' -> 'K' -> 'D' and 'S' -> 'D'",
             id="a byte on two routes",
         ),
         pytest.param(

@@ -54,7 +54,7 @@ def test_the_file_stays_short(tmp_path, monkeypatch):
     assert {f"{i}==" for i in range(91, 95)} <= {line.split()[1] for line in lines}
     # It is still held by one at a time, though it was rewritten.
     nonces = UsedNonces(tmp_path / "n", 94.0)
-    with pytest.raises(ProblemError, match="is running already"):
+    with pytest.raises(ProblemError, match="another agent that is running"):
         UsedNonces(tmp_path / "n", 94.0)
     nonces.close()
 

@@ -133,7 +133,7 @@ class SourceRequests:
         token = token_of(event.headers.get("authorization"))
         try:
             if token is None and session.ticket is None:
-                raise TicketError("none is given, as Authorization")
+                raise TicketError("no ticket is given in the header Authorization")
             ticket = session.ticket if token is None else read_ticket(token, SOURCE, collectors)
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 401) from None

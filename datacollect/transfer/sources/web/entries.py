@@ -51,7 +51,11 @@ SERVER = Table(
             "Fingerprint of the server's certificate: sha256: and 64 hexadecimal digits; if "
             "absent, the certificate must be signed by an authority that this host trusts.",
         ),
-        Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+        Field(
+            "ca",
+            Text(),
+            "Instead of fingerprint: file of the authority that signed the server's certificate.",
+        ),
         Field(
             "plain_http",
             Flag(),

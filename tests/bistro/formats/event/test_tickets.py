@@ -107,7 +107,7 @@ def test_other_tickets_do_not_count():
         admitted(sign_token(key_of("organiser"), b"{}", "datacollect-source-ticket/1"), EVENT, 0)
     with pytest.raises(TicketError, match="fields are not those of a ticket"):
         admitted(sign_token(key_of("organiser"), b"{}", ASSERTION), EVENT, 0)
-    with pytest.raises(TicketError, match="it is not a token"):
+    with pytest.raises(TicketError, match="this is not a token"):
         admitted("", EVENT, NOW_S)
 
 
