@@ -43,7 +43,7 @@ def list_(
 def drop(
     agent_file: AgentWithSpool, collection: OneCollection = None, as_json: Json = False
 ) -> None:
-    """Drop what waits here, of one collection or of all.
+    """Delete what waits here, of one collection or of all.
 
     Its collector is told, and fetches it from its source again. The agent may run meanwhile.
     """

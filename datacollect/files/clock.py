@@ -66,7 +66,7 @@ class Clock:
         if isinstance(start, str) and _HOURS.fullmatch(start):
             if timezone is None:
                 raise ProblemError(
-                    f"{place} = '{start}' needs timezone, where clocks show that hour; add "
+                    f"{place} = '{start}' is an hour of the day, so it needs a time zone; add "
                     'timezone = "Europe/Zurich"'
                 )
             now = cls(present(), zone_of(timezone))

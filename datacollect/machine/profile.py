@@ -115,7 +115,12 @@ RATE = Table(
     "the rate",
     "What a part of the machine carried in a test.",
     (
-        Field("of", Choice((MEMORY, DISK, TCP, TLS)), "What carried this rate.", required=True),
+        Field(
+            "of",
+            Choice((MEMORY, DISK, TCP, TLS)),
+            "Part of the machine that has this rate.",
+            required=True,
+        ),
         *_interval("bytes_per_s", "bytes per second", _RATE),
         Field("at_once", Whole("", minimum=1, remedy=AGAIN), "Threads or connections.", default=1),
         Field(

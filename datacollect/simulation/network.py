@@ -168,7 +168,7 @@ class SimulatedNetwork:
                 )
             if not change.at_s >= before_s:
                 raise ProblemError(
-                    f"wire {name}: changes must be listed in the order of time, got "
+                    f"wire {name}: changes must be listed in the order of time, got one at "
                     f"{change.at_s:g} s after {before_s:g} s"
                 )
             before_s = change.at_s

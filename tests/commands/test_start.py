@@ -78,7 +78,7 @@ def test_an_hour_needs_a_zone_and_other_texts_are_refused(here, call, at):
     (here / "p.toml").write_text(HOUR + PROBLEM.replace('timezone = "Europe/Zurich"', ""))
     code, _, err = call("plan", "p.toml")
     assert code == 2
-    assert "start = '20:00' needs timezone" in " ".join(err.split())
+    assert "start = '20:00' is an hour of the day, so it needs a time zone" in " ".join(err.split())
     (here / "p.toml").write_text('start = "eight"\n' + PROBLEM)
     code, _, err = call("plan", "p.toml")
     assert code == 2

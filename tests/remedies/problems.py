@@ -171,7 +171,7 @@ EXAMPLES = [
         lambda: read(start="2026-11-22T20:00:00+01:00"),
     ),
     Example(
-        """needs timezone, where clocks show that hour; add timezone = "Europe/Zurich\"""",
+        """is an hour of the day, so it needs a time zone; add timezone = "Europe/Zurich\"""",
         lambda: read(start="20:00"),
         lambda: read(start="20:00", timezone="Europe/Zurich"),
     ),

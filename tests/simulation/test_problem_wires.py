@@ -143,8 +143,11 @@ def test_the_fluid_engine_has_the_rates_of_the_moment():
     ("changes", "said"),
     [
         ([RateChange(1.0, 0, 0.0)], "wire n0 -> n1: rate from 1 s on must be > 0, got 0"),
-        ([RateChange(2.0, 0, 1.0), RateChange(1.0, 0, 2.0)], "in the order of time, got 1 s after"),
-        ([RateChange(-1.0, 0, 1.0)], "in the order of time, got -1 s"),
+        (
+            [RateChange(2.0, 0, 1.0), RateChange(1.0, 0, 2.0)],
+            "in the order of time, got one at 1 s after",
+        ),
+        ([RateChange(-1.0, 0, 1.0)], "in the order of time, got one at -1 s"),
     ],
     ids=["nothing", "order", "before"],
 )

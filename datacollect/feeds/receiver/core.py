@@ -185,7 +185,7 @@ class ReceiverCore:
         for name in TOLD & tree.keys():
             value = tree[name]
             if not isinstance(value, str) and not (is_number(value) and abs(value) < MOST_TOLD):
-                raise FrameError(f"malformed note of a feed: {name}")
+                raise FrameError(f"malformed note of a feed: its value of {name}")
             self.report.more[name] = value
 
     def _compare_clocks(self, told: Any) -> None:

@@ -186,7 +186,7 @@ def open_port(host: Host, exchange: Exchange, ticket: MeasureTicket) -> dict[str
     port = host.measure.udp_port
     if not port:
         raise RefusedError(
-            "this agent accepts no UDP packets: its file has no udp_port in [measure], or 0; "
+            "this agent accepts no UDP packets: [measure] of its file has no udp_port, or a 0; "
             "write one, open it in the firewall, and start the agent again",
             403,
         )

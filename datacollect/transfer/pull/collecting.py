@@ -272,7 +272,7 @@ class Collecting:
             if line not in self._told:
                 self._told.add(line)
                 self._log.write("closed", source=name, until_s=opens_s)
-                hosts.report(f"note: {line}; then the pull continues with that host")
+                hosts.report(f"note: {line}; from then on the pull collects from it again")
         return now, later
 
     def _wait_for_hours(self, opens_s: float) -> None:

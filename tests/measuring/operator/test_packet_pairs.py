@@ -173,7 +173,7 @@ def test_a_sender_that_oversleeps_is_refused_and_its_capacity_kept(tmp_path, mon
     ModelledWire(monkeypatch, 5 * MBIT, overslept_s=lambda: next(late))
     with pair(tmp_path) as (by, to):
         row = measured(by, to)
-        assert "pairs left within 10% of the wanted gap of 2.4 ms, and 90% must" in row["ended"]
+        assert "pairs left within 10% of the wanted gap of 2.4 ms, but 90% must" in row["ended"]
         assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT)
         assert "bandwidth_bytes_per_s" not in row
 
@@ -227,8 +227,8 @@ def test_without_a_port_it_is_said_what_to_write(tmp_path, keys):
     ):
         row = measured(by, to)
         assert row["ended"] == (
-            "D: refuses: this agent accepts no UDP packets: its file has no udp_port in [measure], "
-            "or 0; write one, open it in the firewall, and start the agent again"
+            "D: refuses: this agent accepts no UDP packets: [measure] of its file has no "
+            "udp_port, or a 0; write one, open it in the firewall, and start the agent again"
         )
         assert used_bytes(by) == 0
 

@@ -217,7 +217,7 @@ def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_be
     assert (tmp_path / "into/S/file").stat().st_ctime >= opens_s
     [line] = [each for each in lines if "closed" in each]
     assert line.startswith("note: S is closed by the hours of the collection until ")
-    assert f"{opens[:8]} +00:00; then the pull continues with that host" in line
+    assert f"{opens[:8]} +00:00; from then on the pull collects from it again" in line
     assert answer.predicted_makespan_s is None
 
 

@@ -30,7 +30,7 @@ SOURCE = Table(
         Field(
             "largest_bytes",
             Whole("bytes", minimum=0),
-            "Files larger than this are left out, and named; by default, no file is.",
+            "Files larger than this are not collected, and are listed by name. Default: no limit.",
         ),
     ),
 )
