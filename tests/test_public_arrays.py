@@ -341,7 +341,7 @@ def test_matrices_of_rates_are_the_same_in_every_container():
 def test_rows_that_are_not_labelled_do_not_follow_columns_that_are():
     """Who reorders the columns has perhaps reordered the rows: nobody knows."""
     shuffled = pd.DataFrame(RATES, columns=HOSTS)[["D", "K", "S"]]
-    with pytest.raises(dc.ProblemError, match="got names in columns alone; label both"):
+    with pytest.raises(dc.ProblemError, match="so index must have names, too; label both"):
         _matrix(bandwidth_bytes_per_s=shuffled)
     shuffled.index = list(HOSTS)  # the remedy
     assert _matrix(bandwidth_bytes_per_s=shuffled) == PROBLEM

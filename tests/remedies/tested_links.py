@@ -298,7 +298,7 @@ def names_all(run, n):
 
 EXAMPLES = [
     Example(
-        "this agent accepts no UDP packets: [measure] of its file has no udp_port, or a 0; write one",
+        "this agent accepts no UDP packets: [measure] of its file has no udp_port, or a 0; write",
         with_agents(PAIRS, udp_port=0),
         into_a_free_port,
     ),

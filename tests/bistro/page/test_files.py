@@ -175,7 +175,7 @@ def test_pinned_certificates_are_said_not_to_help_browsers(made, capsys):
 def test_where_to_write_or_to_look_is_to_be_said(made, capsys):
     assert run(["event", "page", "event.toml"]) == 2
     assert run(["event", "page", "event.toml", "-o", "x", "--check", "page"]) == 2
-    assert "name a folder with -o, or a place" in flat(capsys.readouterr().err)
+    assert "name the folder to write with -o, or the folder" in flat(capsys.readouterr().err)
 
 
 def test_the_script_and_what_is_painted_first_are_small():

@@ -148,7 +148,7 @@ def test_folder_of_another_witness_is_refused(file):
         text=True,
     )
     assert done.returncode == 2
-    assert f"is that of {KEY.text}, and not of v.example+" in done.stderr
+    assert f"the folder belongs to {KEY.text}, not to v.example+" in done.stderr
 
 
 @pytest.mark.slow

@@ -191,7 +191,10 @@ def test_a_key_that_is_lost_is_not_replaced_without_a_word(tmp_path):
     path = tmp_path / "collection.toml"
     new_collection(path, "D", "collector.key")
     (tmp_path / "collector.key").unlink()
-    with pytest.raises(NotWrittenError, match=r"its key collector\.key is missing.* put that back"):
+    with pytest.raises(
+        NotWrittenError,
+        match=r"the file collector\.key of its key.* is missing; put that file back",
+    ):
         new_collection(path, "D", "collector.key")
     assert not (tmp_path / "collector.key").exists()
 

@@ -450,7 +450,7 @@ def test_only_the_key_of_the_log_of_verdicts_keeps_it(bench):
         *(EVENT, DATA, key_of("s0"), Listening(("127.0.0.1", 0), None)),
         *(bench.folder / "log", 0, ()),
     )
-    with pytest.raises(ValueError, match="is that of"):
+    with pytest.raises(ValueError, match="the folder belongs to"):
         VerdictLog(config, lambda _: None)
     with pytest.raises(ValueError, match="key must be the private key of"):
         VerdictLog(replace(config, key=key_of("nobody")), lambda _: None)
