@@ -285,8 +285,8 @@ def _require_both(
         if other is None and labelled is not None and labelled != in_order:
             side, unlabelled = ("index", "columns") if labelled is down else ("columns", "index")
             raise ProblemError(
-                f"{place}: the {axis.what}s' names in {side} have another order than the problem's, "
-                f"so {unlabelled} must have names, too; label both"
+                f"{place}: the {axis.what}s' names in {side} have another order than the "
+                f"problem's, so {unlabelled} must have names, too; label both"
             )
 
 

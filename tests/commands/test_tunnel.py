@@ -112,7 +112,7 @@ def test_a_connection_without_a_route_is_reset_and_why_is_said(tmp_path, two):
         ("S1:echo --stdio --via K9", 2, "got 'K9'"),
         ("S1:echo --stdio --via K1,K1", 2, "K1 is listed twice"),
         ("S1:echo --stdio --via K1 --direct", 2, "cannot be combined"),
-        ("S1:echo --stdio --via K1 --strict", 2, "leave it out"),
+        ("S1:echo --stdio --via K1 --strict", 2, "leave strict out"),
         ("S9:echo --stdio", 2, "got 'S9'"),
         ("S1 --stdio", 2, "AGENT:SERVICE"),
         ("S1:smtp --stdio --direct", 2, "no service 'smtp'"),

@@ -45,7 +45,9 @@ def test_a_folder_of_another_experiment_is_refused_and_left_alone(tmp_path):
     others = {
         "holds results of the experiment 'small', not 'other'": experiment_of(name="other"),
         "of the name 'small': scenario differ": experiment_of(scale=0.5),
-        "holds results of other axes: axes: 'rate' is missing": experiment_of(axes=[METHOD]),
+        "holds results of other axes: axes: the axis 'rate' is missing": experiment_of(
+            axes=[METHOD]
+        ),
     }
     for message, other in others.items():
         with pytest.raises(dc.ProblemError, match=message):

@@ -245,7 +245,7 @@ def test_many_bytes_both_ways_over_two_relays(held, tmp_path):
         ({"via": [f"K{i}" for i in range(9)]}, "at most 8 relays, got 9"),
         ({"via": "K1"}, "via must be a list"),
         ({"via": ["K1"], "direct": True}, "cannot be combined"),
-        ({"direct": True, "strict": True}, "leave it out"),
+        ({"direct": True, "strict": True}, "leave strict out"),
         ({"buffer_bytes": 100}, "buffer_bytes must be"),
         ({"to": "S1:smtp", "direct": True}, "in this agent's file names no service 'smtp'"),
     ],
