@@ -476,6 +476,9 @@ def test_five_files_are_handed_in_together_and_a_draft_replaces_the_whole(
     assert rows(page) == []
     assert [row.split()[-1] for row in rows(page, "#now")] == ["arrived"] * 5
     assert [row.split(",")[0] for row in rows(page, "#now")] == list(texts)
+    # What is to be done stands above them, however many they are.
+    parts = "[...document.querySelector('#now article').children].map((each) => each.className)"
+    assert page.evaluate(parts).index("to-do") < page.evaluate(parts).index("files")
     assert_all_can_use_it(page)
     # One receipt, and a proof of each.
     receipt_data = save(page)
