@@ -9,6 +9,7 @@ that all processes of the browser and of the event had together.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -107,10 +108,13 @@ def test_all_are_handed_in_and_one_more_is_refused_in_words(new_page, world, tmp
     page.evaluate(WATCH % (N + 1))
     began_s = time.monotonic()
 
+    def say(text):
+        sys.stdout.write(f"{request.node.callspec.id}: {text}\n")
+
     def told(what):
         nonlocal began_s
         took_s, deaf_ms = time.monotonic() - began_s, page.evaluate("deaf_ms")
-        print(f"{request.node.callspec.id}: {what} after {took_s:.1f} s, deaf {deaf_ms:.0f} ms")
+        say(f"{what} after {took_s:.1f} s, deaf {deaf_ms:.0f} ms")
         page.evaluate("() => { deaf_ms = 0; }")
         began_s = time.monotonic()
 
@@ -139,5 +143,5 @@ def test_all_are_handed_in_and_one_more_is_refused_in_words(new_page, world, tmp
         )
         assert n_told == N
         told("all proofs saved")
-    print(f"{request.node.callspec.id}: {memory.most_bytes / 1e6:.0f} MB at most")
+    say(f"{memory.most_bytes / 1e6:.0f} MB at most")
     page.close()

@@ -159,11 +159,12 @@ class MarkedEntries:
             group = self._groups[key.group] = _group(self._rows[part], self._order[part])
         codes = np.frombuffer(_codes(group.first, group.last, key.key), _CODE)[::2]
         # Stable, so that the order within a group is theirs.
-        return group.order[(codes & _CODE_MASK) == group.codes]
+        found: np.ndarray = group.order[(codes & _CODE_MASK) == group.codes]
+        return found
 
 
 class _Group(NamedTuple):
-    """Entries of a group: their places, both blocks of each, and the codes that their marks have."""
+    """Entries of a group: their places, both blocks of each, and the codes in their marks."""
 
     order: np.ndarray
     first: bytes
