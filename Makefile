@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo quickstart-crowd demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events page-files simulated misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -121,6 +121,9 @@ faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, coll
 attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats beside honest people; goes on, an hour
 	PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_attacked_event.py build/attacked-events.json
 
+page-files: $(VENV)/.installed-test ## 10 000 files in one hand-in on the page, in Chromium and Firefox; minutes
+	$(BIN)/python -m pytest -q -s -m '' tests/bistro/page/many_files.py
+
 # How many of each: make simulated SCHEDULES=100.
 SCHEDULES ?= 10000
 
@@ -202,6 +205,7 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/certainty_speed.py
 	$(BIN)/python experiments/transfer_speed.py --only pieces listed
 	$(BIN)/python experiments/list_speed.py
+	$(BIN)/python experiments/joining_speed.py
 
 # Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
 # many as the files say), and the folder of measured data (DATA): experiments/study.py says more.

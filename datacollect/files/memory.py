@@ -44,6 +44,9 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # All of it is old from now on: else it would be walked as soon as this ends.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 

@@ -33,20 +33,21 @@ def fingerprint_of(certificate_der: bytes) -> str:
 
 
 def fingerprint_of_file(certificate: Path) -> str:
-    """Return the fingerprint of the first certificate in a PEM file.
+    """Return the fingerprint of the first certificate in a PEM file, whatever stands before it.
 
     Raises
     ------
     ProblemError
         It holds none, or is damaged.
     """
-    end = "-----END CERTIFICATE-----"
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     try:
         text = certificate.read_text(encoding="ascii")
-        der = ssl.PEM_cert_to_DER_cert(text[: text.index(end) + len(end)] + "\n")
+        first = text[text.index(begin) :]
+        der = ssl.PEM_cert_to_DER_cert(first[: first.index(end) + len(end)] + "\n")
     except ValueError:
         raise ProblemError(
-            f"{document_name(certificate)}: must begin with a certificate in PEM; copy it again"
+            f"{document_name(certificate)}: must hold a certificate in PEM; copy it again"
         ) from None
     return fingerprint_of(der)
 

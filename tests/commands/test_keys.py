@@ -63,12 +63,14 @@ def test_a_witness_cannot_be_called_so(tmp_path, capsys):
 
 
 def test_the_fingerprint_of_a_certificate_is_shown(tmp_path, capsys):
-    certificate, _ = make_certificate("north", "north.example")
+    certificate, key = make_certificate("north", "north.example")
     path = tmp_path / "tls.pem"
-    path.write_bytes(certificate)
-    assert run(["keys", "show", str(path)]) == 0
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
-    assert capsys.readouterr().out == f"sha256:{digest}\n"
+    # One file may have both, the key first, as proxies like it.
+    for data in (certificate, key + certificate):
+        path.write_bytes(data)
+        assert run(["keys", "show", str(path)]) == 0
+        assert capsys.readouterr().out == f"sha256:{digest}\n"
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\n" + certificate[:-20])
     assert run(["keys", "show", str(path)]) == 2
-    assert "tls.pem: must begin with a certificate in PEM" in capsys.readouterr().err
+    assert "tls.pem: must hold a certificate in PEM" in capsys.readouterr().err

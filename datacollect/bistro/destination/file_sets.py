@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 LIST = ".files.json"
 FORMAT = "datacollect-files/1"
 MOST_NAME_CHARACTERS = 60
-_UNSAFE = re.compile(r"[^\w.@+ -]")
+# What all systems can write, and no program takes for more than a name.
+_UNSAFE = re.compile(r"[^\w.,'()@+ -]")
 _BLOCK_BYTES = 2**20
 
 

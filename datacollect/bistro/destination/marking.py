@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.marks import marking
 from datacollect.errors import ProblemError
+from datacollect.net.keys import public_key_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.marks import MarkKey
     from datacollect.bistro.http.config import DestinationConfig
     from datacollect.net.keys import PrivateKey
+
+# So many keys are made at once, whether all are wanted or not.
+TOGETHER = 100
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,20 @@ class MarkKeys:
 
     def each_of(self, ticket_keys: Iterable[str | None]) -> Iterator[MarkKey | None]:
         """Yield what marks the entries of each of many tickets, as `of` does."""
-        key_with = marking(self.event, self.key)
-        for each in ticket_keys:
-            try:
-                yield None if each is None else key_with(each)
-            except ProblemError:
-                yield None
+        keys_with, left = marking(self.event, self.key), iter(ticket_keys)
+        while some := [_raw(each) for each in islice(left, TOGETHER)]:
+            made = keys_with([raw for raw in some if raw is not None])
+            yield from (None if raw is None else next(made) for raw in some)
+
+
+def _raw(ticket_key: str | None) -> bytes | None:
+    """Return the bytes of a key; None: nobody holds it."""
+    if ticket_key is None:
+        return None
+    try:
+        return public_key_bytes(ticket_key)
+    except ProblemError:
+        return None
 
 
 def mark_keys(event: Event, config: DestinationConfig, name: str) -> MarkKeys | None:

@@ -130,6 +130,8 @@ class HandedIn:
     @property
     def state(self) -> str:
         """State of the best of the drafts."""
+        if len(self.drafts) == 1:
+            return self.drafts[0].state
         return min((each.state for each in self.drafts), key=STATES.index, default=NOTHING)
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,13 +218,16 @@ def handed_in(
         if ticket in tickets:
             drafts[tickets[ticket]].append(nameless[entry])
     return [
-        HandedIn(each.person, each.group, each.email, _by_time(drafts.get(each.person, ())))
+        HandedIn(each.person, each.group, each.email, _by_time(drafts[each.person]))
+        if each.person in drafts
+        else each
         for each in people
     ]
 
 
-def _by_time(drafts: Iterable[Draft]) -> tuple[Draft, ...]:
-    return tuple(sorted(drafts, key=lambda one: one.time_s or 0))
+def _by_time(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
+    # Nearly all lists have one at most: not even a function is made for these.
+    return tuple(drafts if len(drafts) < 2 else sorted(drafts, key=lambda one: one.time_s or 0))
 
 
 def with_accepted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,7 +172,8 @@ def read_list(
             ticket_keys=keys,
         )
     by_hand = read_accepted(config.folder)
-    found = with_accepted(found, by_hand, config.folder, latest_s)
+    if by_hand:
+        found = with_accepted(found, by_hand, config.folder, latest_s)
     # Who is forgotten is asked for nothing.
     found = [each for each in found if each.drafts or not each.person.startswith(FORGOTTEN)]
     return PeopleList(event, standing, tuple(found), config.folder, n_unknown)
@@ -293,7 +295,14 @@ def _file_cells(draft: Draft) -> list[tuple[Any, ...]]:
 
 
 def _utc(time_s: int) -> str:
-    return datetime.fromtimestamp(time_s, UTC).isoformat().replace("+00:00", "Z")
+    minute, second = divmod(time_s, 60)
+    return f"{_utc_minute(minute)}:{second:02}Z"
+
+
+@cache
+def _utc_minute(minute: int) -> str:
+    # Thousands of files share a minute.
+    return datetime.fromtimestamp(60 * minute, UTC).strftime("%Y-%m-%dT%H:%M")
 
 
 def write_html(found: PeopleList, path: Path) -> None:

@@ -21,10 +21,11 @@ _BEGINS = re.compile(rf"(^|[;\t\r\n])(?={_FORMULA})")
 _QUOTED = re.compile(rf"(^|[;\t\r\n])'(?={_FORMULA})")
 # Some take each of these for a separator, whatever the others are.
 _MAY_SEPARATE = re.compile(r"[,;\t\r\n\"]|^\s|\s$")
-# Nearly all rows are of such cells, of which nothing more is to be looked at.
+# Nearly all cells are such, and rows of such: nothing more is to be looked at.
 _PLAIN = r"(?:\w(?:[\w ./:@'()+-]*\w)?)?"
 _BETWEEN = "\x1f"
-_PLAIN_ROW = re.compile(f"{_PLAIN}(?:{_BETWEEN}{_PLAIN})*")
+_PLAIN_CELL = re.compile(_PLAIN)
+_PLAIN_ROW = re.compile(f"{_PLAIN}(?:{_BETWEEN}{_PLAIN})*", re.ASCII)
 
 
 def plain_cell(text: str) -> str:
@@ -42,7 +43,7 @@ def text_of_cell(cell: str) -> str:
     >>> text_of_cell(plain_cell("=1+1")), text_of_cell(plain_cell("'=x"))
     ('=1+1', "'=x")
     """
-    return _QUOTED.sub(r"\1", cell)
+    return _QUOTED.sub(r"\1", cell) if "'" in cell else cell
 
 
 def table_text(header: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
@@ -65,6 +66,8 @@ def _line(row: Sequence[str | int]) -> str:
 def _written(value: str | int) -> str:
     if isinstance(value, int):
         return str(value)
+    if _PLAIN_CELL.fullmatch(value):
+        return value
     cell = plain_cell(value)
     return '"' + cell.replace('"', '""') + '"' if _MAY_SEPARATE.search(cell) else cell
 

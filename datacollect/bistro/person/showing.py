@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -101,8 +102,10 @@ def save_proofs(folder: Path, kept: Kept, entry: bytes) -> None:
 
 def _write_new(folder: Path, proofs: Mapping[Path, ContentProof]) -> None:
     """Write a folder of proofs, which is there as a whole or not at all."""
-    # Whoever hands it in is alone: nobody else writes here, what stands here was never ended.
-    beside = folder.with_name(f".{folder.name[:60]}.tmp")
+    # Whoever hands it in is alone: nobody else writes here, what stands here was never ended. Names
+    # may be as long as they can be, and begin alike.
+    whose = hashlib.sha256(os.fsencode(folder.name)).hexdigest()[:16]
+    beside = folder.with_name(f".{whose}.proofs.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     try:
         for place, proof in proofs.items():

@@ -326,6 +326,7 @@ def test_an_identity_that_opens_nothing_is_refused_before_it_refuses_everybody(t
     ("name", "expected"),
     [
         ("a.pdf", "a.pdf"),
+        ("O'Neil, essay (2).pdf", "O'Neil, essay (2).pdf"),
         ("..", "file"),
         ("/etc/passwd", "passwd"),
         ("C:\\Users\\x.doc", "x.doc"),

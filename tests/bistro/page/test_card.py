@@ -97,22 +97,28 @@ def world(tmp_path_factory):
 def new_page(request):
     """Open a page of nothing, in one browser or the other, dark in the one."""
     if request.param == "firefox":
-        with firefox(**{"layout.css.prefers-color-scheme.content-override": 0}) as browser:
-            yield browser.new_page
+        # In the dark, with 10 MB for a site, as a phone that is nearly full.
+        little = {"dom.quotaManager.temporaryStorage.fixedLimit": 50_000}
+        dark = {"layout.css.prefers-color-scheme.content-override": 0}
+        with firefox(**little, **dark) as browser:
+            yield lambda viewport, _=None: browser.new_page(viewport)
         return
     with chromium() as browser:
 
-        def opened(viewport):
+        def opened(viewport, url=None):
             context = browser.new_context(viewport=viewport, locale="en", **CONTEXT)
             page = context.new_page()
             page.on("dialog", lambda dialog: dialog.accept())
+            room = {"origin": url, "quotaSize": 10_000_000}
+            if url is not None:
+                context.new_cdp_session(page).send("Storage.overrideQuotaForOrigin", room)
             return page
 
         yield opened
 
 
-def opened(new_page, url):
-    page = new_page(PHONE)
+def opened(new_page, url, *, has_room=True):
+    page = new_page(PHONE) if has_room else new_page(PHONE, url)
     page.goto(url)
     wait_until(page, "document.getElementById('event-id').textContent !== ''")
     # What it saves is kept where the test looks; and its network can be cut.
@@ -282,6 +288,14 @@ def test_from_the_click_to_the_end(new_page, world, tmp_path, request):
     colour = page.evaluate("getComputedStyle(document.querySelector('#now h3')).color")
     red, green, _ = map(int, re.findall(r"\d+", colour)[:3])
     assert red > green
+    # Whoever has no mouse comes to the buttons from the card.
+    page.evaluate("document.querySelector('#now article').focus()")
+    for name in ("Save the receipt", "Save the proof"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == name
+        page.keyboard.press("Space")
+    wait_until(page, "blobs.length === 2")
+    page.evaluate("() => { blobs.length = 0; }")
     receipt = read_receipt(save(page))
     wait_for_hint(page, "The receipt is saved")
     first = receipt.entry.hex()
@@ -437,6 +451,24 @@ def alone(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_a_browser_has_no_room_for_is_named_before_it_is_sealed(new_page, tmp_path):
+    """Also where it says that it has: so do private windows, and phones that are nearly full."""
+    with page_alone(tmp_path, bytes=10**9) as url:
+        event = read_event((tmp_path / "event.toml").read_bytes())
+        page = opened(new_page, f"{url}/{ticket_of(event).link}", has_room=False)
+        page.evaluate("() => { navigator.storage.estimate = async () => ({ quota: 1e10 }); }")
+        (tmp_path / "large.bin").write_bytes(bytes(30_000_000))
+        hand_in(page, tmp_path / "large.bin")
+        refusal = "document.getElementById('refusal').textContent"
+        wait_until(page, f"{refusal}.includes('not have enough space')")
+        assert "needs 30 MB when it is sealed" in page.text_content("#refusal")
+        # What was chosen is there still, and nothing was begun.
+        assert len(rows(page)) == 1
+        assert page.evaluate("document.querySelectorAll('article').length") == 0
+        page.close()
+
+
+@pytest.mark.slow
 def test_where_an_event_takes_one_file_several_are_not_cut_to_one(new_page, tmp_path):
     with page_alone(tmp_path, files=1) as url:
         page = opened(new_page, url)
@@ -476,6 +508,9 @@ def test_five_files_are_handed_in_together_and_a_draft_replaces_the_whole(
     assert rows(page) == []
     assert [row.split()[-1] for row in rows(page, "#now")] == ["arrived"] * 5
     assert [row.split(",")[0] for row in rows(page, "#now")] == list(texts)
+    # What is to be done stands above them, however many they are.
+    parts = "[...document.querySelector('#now article').children].map((each) => each.className)"
+    assert page.evaluate(parts).index("to-do") < page.evaluate(parts).index("files")
     assert_all_can_use_it(page)
     # One receipt, and a proof of each.
     receipt_data = save(page)

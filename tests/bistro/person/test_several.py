@@ -260,6 +260,28 @@ def test_a_disk_that_fails_leaves_no_half_of_the_proofs(here, monkeypatch):
         sealed()
 
 
+def test_two_drafts_whose_names_begin_alike_write_their_proofs_at_once(here, monkeypatch):
+    """The second is handed in while the first waits for the disk, as two programs do."""
+    alike = "ä" * 100
+    waiting = [[f"{alike}1.txt", "ü.txt"], [f"{alike}2.txt", "ü.txt"]]
+    (here / "ü.txt").write_text("beside both")
+    for name, _ in waiting:
+        (here / name).write_text(name)
+    at_the_disk = showing.synchronise
+
+    def slow(path, **keywords):
+        if waiting:
+            sealed(waiting.pop())
+        return at_the_disk(path, **keywords)
+
+    monkeypatch.setattr(showing, "synchronise", slow)
+    sealed(waiting.pop(0))
+    for i in (1, 2):
+        made = {path.name for path in (here / f"{alike}{i}.txt+1.proofs").iterdir()}
+        assert made == {f"{alike}{i}.txt.proof", "ü.txt.proof"}
+    assert not [*here.glob(".*.tmp")]
+
+
 def test_secrets_of_one_file_are_in_no_proof_of_another(here):
     _, kept, _ = sealed()
     proofs = {path.name: path.read_text() for path in (here / "a.txt+2.proofs").rglob("*.proof")}

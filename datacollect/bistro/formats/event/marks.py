@@ -11,6 +11,7 @@ make one that looks like another's.
 from __future__ import annotations
 
 import hashlib
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,13 +27,15 @@ from datacollect.errors import ProblemError
 from datacollect.net.keys import public_key_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.net.keys import PrivateKey
 
 LABEL = b"datacollect-mark/2\n"
 _AES_KEY_BYTES, _BLOCK_BYTES = 32, 16
+# Eight bytes as a number, and the seven of them that a code has.
+_CODE, _CODE_MASK = np.dtype("<u8"), np.uint64(2 ** (8 * (MARK_BYTES - 1)) - 1)
 _P = 2**255 - 19
 
 
@@ -56,8 +59,8 @@ class MarkKey(NamedTuple):
         >>> MarkKey(7, bytes(32)).mark(bytes(24)).hex()
         '0708c374848c2282'
         """
-        code = _codes(np.frombuffer(entry[:MARKED_BYTES], np.uint8)[None], self.key)
-        return bytes([self.group]) + code.tobytes()
+        code = _codes(*_blocks(entry[:MARKED_BYTES]), self.key)[: MARK_BYTES - 1]
+        return bytes([self.group]) + code
 
     def has_marked(self, entry: bytes) -> bool:
         """Return whether the mark of an entry is by this key."""
@@ -81,11 +84,12 @@ def mark_key(event: Event, own: PrivateKey, other: str) -> MarkKey:
     ProblemError
         The other is none that somebody can hold.
     """
-    return marking(event, own)(other)
+    (made,) = marking(event, own)([public_key_bytes(other)])
+    return made
 
 
-def marking(event: Event, own: PrivateKey) -> Callable[[str], MarkKey]:
-    """Return what makes the keys between one and many others, as `mark_key` does: own is read once.
+def marking(event: Event, own: PrivateKey) -> Callable[[Sequence[bytes]], Iterator[MarkKey]]:
+    """Return what makes the keys between one and many others, as `mark_key` does.
 
     Parameters
     ----------
@@ -99,13 +103,13 @@ def marking(event: Event, own: PrivateKey) -> Callable[[str], MarkKey]:
     scalar = hashlib.sha512(own.seed).digest()[:32]
     private, n_bytes = X25519PrivateKey.from_private_bytes(scalar), _AES_KEY_BYTES + 1
 
-    def key_with(other: str) -> MarkKey:
-        point = X25519PublicKey.from_public_bytes(_montgomery(public_key_bytes(other)))
-        shared = private.exchange(point)
-        made = HKDF(SHA256(), length=n_bytes, salt=event.id, info=LABEL).derive(shared)
-        return MarkKey(made[-1], made[:-1])
+    def keys_with(others: Sequence[bytes]) -> Iterator[MarkKey]:
+        for point in _montgomery(others):
+            shared = private.exchange(X25519PublicKey.from_public_bytes(point))
+            made = HKDF(SHA256(), length=n_bytes, salt=event.id, info=LABEL).derive(shared)
+            yield MarkKey(made[-1], made[:-1])
 
-    return key_with
+    return keys_with
 
 
 def own_mark_key(event: Event, ticket: PrivateKey) -> MarkKey | None:
@@ -147,38 +151,70 @@ class MarkedEntries:
         groups = rows[:, MARKED_BYTES]
         self._order = np.argsort(groups, kind="stable")
         self._rows = rows[self._order]
-        self._stops = np.cumsum(np.bincount(groups, minlength=256))
+        self._stops = [0, *np.cumsum(np.bincount(groups, minlength=256)).tolist()]
+        self._groups: dict[int, _Group] = {}
 
     def of(self, key: MarkKey) -> np.ndarray:
         """Return where entries stand that a key has marked, rising."""
-        stop = int(self._stops[key.group])
-        start = int(self._stops[key.group - 1]) if key.group else 0
-        rows = self._rows[start:stop]
-        codes = _codes(rows[:, :MARKED_BYTES], key.key)
-        is_marked = (rows[:, MARKED_BYTES + 1 :] == codes).all(axis=1)
-        found: np.ndarray = np.sort(self._order[start:stop][is_marked])
+        group = self._groups.get(key.group)
+        if group is None:
+            part = slice(*self._stops[key.group : key.group + 2])
+            group = self._groups[key.group] = _group(self._rows[part], self._order[part])
+        codes = np.frombuffer(_codes(group.first, group.last, key.key), _CODE)[::2]
+        # Stable, so that the order within a group is theirs.
+        found: np.ndarray = group.order[(codes & _CODE_MASK) == group.codes]
         return found
 
 
-def _codes(beginnings: np.ndarray, key: bytes) -> np.ndarray:
-    """Return the codes of the beginnings of entries: CBC-MAC of two blocks, cut to seven bytes."""
+class _Group(NamedTuple):
+    """Entries of a group: their places, both blocks of each, and the codes in their marks."""
+
+    order: np.ndarray
+    first: bytes
+    last: int
+    codes: np.ndarray
+
+
+def _group(rows: np.ndarray, order: np.ndarray) -> _Group:
+    first, last = _blocks(rows[:, :MARKED_BYTES].tobytes())
+    # The code's seven bytes, and a byte of no meaning as the highest.
+    marks = np.zeros((len(rows), MARK_BYTES), np.uint8)
+    marks[:, :-1] = rows[:, MARKED_BYTES + 1 :]
+    return _Group(order, first, last, marks.view(_CODE)[:, 0])
+
+
+def _blocks(beginnings: bytes) -> tuple[bytes, int]:
+    """Return the first blocks of beginnings of entries, and the last ones as one number."""
+    rows = np.frombuffer(beginnings, np.uint8).reshape(-1, MARKED_BYTES)
+    last = np.zeros((len(rows), _BLOCK_BYTES), np.uint8)
+    last[:, : MARKED_BYTES - _BLOCK_BYTES] = rows[:, _BLOCK_BYTES:]
+    return rows[:, :_BLOCK_BYTES].tobytes(), int.from_bytes(last.tobytes(), "little")
+
+
+def _codes(first: bytes, last: int, key: bytes) -> bytes:
+    """Return a block for each beginning of an entry: its CBC-MAC, of which seven bytes are wanted.
+
+    The blocks are combined as one number: of few, numpy would take longer than AES.
+    """
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import ECB
 
     # Of this mode each block stands alone, whatever came before.
     encryptor = Cipher(AES(key), ECB()).encryptor()
-
-    def encrypted(blocks: np.ndarray) -> np.ndarray:
-        data = encryptor.update(np.ascontiguousarray(blocks).tobytes())
-        return np.frombuffer(data, np.uint8).reshape(-1, _BLOCK_BYTES)
-
-    last = np.zeros((len(beginnings), _BLOCK_BYTES), np.uint8)
-    last[:, : MARKED_BYTES - _BLOCK_BYTES] = beginnings[:, _BLOCK_BYTES:]
-    return encrypted(encrypted(beginnings[:, :_BLOCK_BYTES]) ^ last)[:, : MARK_BYTES - 1]
+    both = int.from_bytes(encryptor.update(first), "little") ^ last
+    return encryptor.update(both.to_bytes(len(first), "little"))
 
 
-def _montgomery(key: bytes) -> bytes:
-    """Return the point of X25519 that an Ed25519 key is: u = (1 + y) / (1 - y) (RFC 7748, 2016)."""
-    y = int.from_bytes(key, "little") % 2**255
-    return ((1 + y) * pow(1 - y, -1, _P) % _P).to_bytes(32, "little")
+def _montgomery(keys: Sequence[bytes]) -> list[bytes]:
+    """Return the points of X25519 that Ed25519 keys are: u = (1 + y) / (1 - y) (RFC 7748, 2016).
+
+    The inverse of a product gives those of all its factors: one alone takes as long as 20 products.
+    """
+    ys = [int.from_bytes(key, "little") % 2**255 for key in keys]
+    products = [*accumulate(ys, lambda product, y: product * (1 - y) % _P, initial=1)]
+    inverse, found = pow(products[-1], -1, _P), []
+    for y, before in zip(reversed(ys), reversed(products[:-1]), strict=True):
+        found.append(((1 + y) * before * inverse % _P).to_bytes(32, "little"))
+        inverse = inverse * (1 - y) % _P
+    return found[::-1]

@@ -92,12 +92,12 @@ export class Items {
       note: add("p", root, { className: "note", role: "alert" }),
       name: add("p", root, { id: `name-${id}`, className: "name" }),
       about: add("p", root, { className: "about" }),
-      // Many scroll, also for whoever has no mouse.
-      files: add("ul", root, { className: "files", tabIndex: 0 }),
       toDo: add("p", root, { className: "to-do" }),
       code: add("p", root, { className: "code" }),
       counts: add("p"),
       line: add("p", root, { className: "line" }),
+      // Below what is to be done, which is read first. Many scroll, also for whoever has no mouse.
+      files: add("ul", root, { className: "files", tabIndex: 0 }),
       bar: add("progress", root, { max: 1 }),
       troubles: add("ul"),
       hint: add("p", root, { className: "hint" }),
@@ -225,10 +225,15 @@ export class Items {
     download(new Blob([proofTexts(item)(index)]), `${name.split("/").at(-1)}.proof`);
   }
 
-  #saveProofs(id) {
+  async #saveProofs(id) {
     const item = this.handing.items.get(id);
     const textOf = proofTexts(item);
-    const proofs = item.files.map(({ name }, i) => ({ name: `${name}.proof`, text: textOf(i) }));
+    const proofs = [];
+    for (const [i, { name }] of item.files.entries()) {
+      // Thousands take seconds, in which the page is not to be deaf.
+      if (i % 100 === 99) await new Promise((resolve) => setTimeout(resolve));
+      proofs.push({ name: `${name}.proof`, text: textOf(i) });
+    }
     download(zipOf(proofs), `${item.name}.proofs.zip`);
   }
 
