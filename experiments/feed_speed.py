@@ -310,7 +310,7 @@ def steady(folder: Path, at: Receiver, rate: str, seconds: float) -> None:
     say(
         f"{rate} to no file, {seconds:g} s",
         f"{len(means)} means of {MEAN_S:g} s, {sum(each <= MOST_OFF for each in off)} of them "
-        f"within 1:{1 / MOST_OFF:g} of the whole's, all within 1:{1 / max(max(off), 1e-9):.0f}"
+        f"within 1:{1 / MOST_OFF:g} of the whole's, all within 1:{1 / max(1e-9, *off):.0f}"
         if means
         else "too short",
         f"lost {counts['made'] - counts['received']} of {counts['made']}",
