@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 HELP = "Sources of constant rate that cannot wait: do they keep up, and bring it there."
 KERNEL = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 DOES_NOT_KEEP_UP = 1
+# Of what a packet of UDP can carry, the part that a feed's message is: its head, and room for
+# addresses of IPv6, are no data.
+MESSAGE_PART = 1412 / 1472
 
 
 def feed_group(words: Sequence[str] = ()) -> typer.Typer:
@@ -335,7 +338,11 @@ def _for_sender(found: FeedPlan) -> list[str]:
 
     rate, best = format_rate(found.rate_bytes_per_s), found.best
     if best is None:
-        return [f'rate = "{rate}"', 'transport = "udp"']
+        fits = found.direct.udp_bytes_per_s * MESSAGE_PART / found.rate_bytes_per_s
+        # Rounded up, to a tenth of a percent.
+        drop = math.ceil(1000 * (1 - fits)) / 1000
+        drop_set = [f"udp = {{ drop = {drop:g} }}  # with the heads of its packets"]
+        return [f'rate = "{rate}"', 'transport = "udp"', *(drop_set if drop > 0 else [])]
     lines = [f'rate = "{rate}"', 'transport = "tcp"']
     if best.buffer_bytes is not None:
         # Rounded up, to two digits.

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 
+from datacollect.commands import feed
 from datacollect.commands.brought import FEED_COMMANDS, CommandSpec
 from datacollect.commands.feed import feed_group
 from datacollect.commands.main import run
@@ -41,7 +42,21 @@ def test_json_says_the_same(capsys):
 def test_what_does_not_fit_is_a_no_with_a_drop_set(capsys):
     path = ("--rtt", "10 ms", "--bandwidth", "1 Gbit/s")
     assert run(["feed", "plan", "--rate", "1024 Mbit/s", *path]) == 1
-    assert "6.5% would be lost" in " ".join(capsys.readouterr().out.split())
+    out = capsys.readouterr().out
+    assert "6.5% would be lost" in " ".join(out.split())
+    told = tomllib.loads("\n".join(out.splitlines()[-3:]))
+    assert told["transport"] == "udp"
+    # What is left fits the wire, in frames of 1538 bytes with 1412 of data, and hardly more would.
+    carried = (1 - told["udp"]["drop"]) * 1024e6 * 1538 / 1412
+    assert 0.998e9 < carried <= 1e9
+
+
+def test_a_drop_set_is_named_only_where_one_is_needed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(feed, "KERNEL", tmp_path / "kernel")
+    feed.KERNEL.write_text("reno cubic")
+    path = ("--rtt", "10 ms", "--bandwidth", "1 Gbit/s", "--loss", "0.5")
+    assert run(["feed", "plan", "--rate", "500 Mbit/s", *path]) == 0
+    assert capsys.readouterr().out.endswith('transport = "udp"\n')
 
 
 def test_measured_paths_are_taken_from_samples(tmp_path, capsys):

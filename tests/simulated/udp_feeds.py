@@ -127,13 +127,13 @@ class World:
 
     def leave(self) -> None:
         size = HEAD.size + MESSAGE_BYTES
-        for row in self.sending.due(self.now_s):
+        if (row := self.sending.due(self.now_s)) is not None:
             for packet in (bytes(row[at : at + size]) for at in range(0, len(row), size)):
                 for _ in range(1 + (self.rng.random() < self.twice)):
                     if self.rng.random() >= self.loss:
                         self.arrive(packet)
         if self.sending.n_waiting:
-            self.at(max(self.sending.wait_s, 1e-4), self.leave)
+            self.at(max(self.sending.next_s - self.now_s, 1e-4), self.leave)
 
     def arrive(self, packet: bytes) -> None:
         self.at(0.01 + self.rng.random() * self.jitter_s, lambda: self.take(packet))

@@ -105,7 +105,9 @@ class FeedService:
                 "[feed] and limits.rate",
                 403,
             )
-        self.require_room(0)
+        with self._lock:
+            # Who has room for less would end the connection at once, again and again.
+            self._require_room(hello.message_bytes)
 
     def require_room(self, n_bytes: int) -> None:
         """Raise `StoreError` where the folder must not hold so much more.
@@ -113,16 +115,19 @@ class FeedService:
         What others have written or removed counts from the next second on.
         """
         with self._lock:
-            now_s = time.monotonic()
-            if now_s - self._looked_s > 1:
-                self._looked_s = now_s
-                self._room_bytes = self.feed.most_bytes - Folder(self.feed.folder).used_bytes()
-            if self._room_bytes < n_bytes or self._room_bytes <= 0:
-                raise StoreError(
-                    f"the {format_bytes(self.feed.most_bytes)} that `bytes` of [feed] allows are "
-                    "used up; have the agent's operator move feeds away, or raise `bytes`"
-                )
+            self._require_room(n_bytes)
             self._room_bytes -= n_bytes
+
+    def _require_room(self, n_bytes: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._looked_s > 1:
+            self._looked_s = now_s
+            self._room_bytes = self.feed.most_bytes - Folder(self.feed.folder).used_bytes()
+        if self._room_bytes < n_bytes or self._room_bytes <= 0:
+            raise StoreError(
+                f"the {format_bytes(self.feed.most_bytes)} that `bytes` of [feed] allows are "
+                "used up; have the agent's operator move feeds away, or raise `bytes`"
+            )
 
     def enter(self, session: FeedSession, hello: Hello) -> None:
         """Let a session have the name of its feed; an older one of the same feed gives way."""

@@ -69,8 +69,7 @@ class UdpReceiverCore(ReceiverCore):
         made_ns = heads["made_ns"]
         # Whoever sends says when: of what is absurd the sum may be, too, and no more.
         self._ages_ns += [
-            (now_ns, made_ns[place.at : place.at + place.n].astype(np.uint64).astype(np.int64))
-            for place in places
+            (now_ns, made_ns[place.at : place.at + place.n].astype(np.int64)) for place in places
         ]
         return places
 

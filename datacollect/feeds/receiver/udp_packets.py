@@ -34,7 +34,7 @@ LOOKED_AFTER_S = 0.1
 # Of one round: whoever sends empty packets without end stops nobody else.
 MOST_CALLS = 1024
 # How long more gathers in the kernel after something was read, where it has room for that.
-REST_S, LEAST_REST_BYTES = 0.004, 8 * 2**20
+REST_S, LEAST_REST_BYTES = 0.006, 8 * 2**20
 SHORT_REST_S = 0.001
 
 
@@ -148,7 +148,7 @@ class PacketThreads:
             n_bytes = self._read_round()
         if n_bytes is None:
             self._poll.poll(LOOKED_AFTER_S * 1000)
-        elif n_bytes < BUFFER_BYTES // 2:
+        elif n_bytes <= BUFFER_BYTES - TOGETHER_BYTES:
             # Threads that wake each other for every few packets cost more than the packets.
             time.sleep(REST_S if self.granted_bytes >= LEAST_REST_BYTES else SHORT_REST_S)
 

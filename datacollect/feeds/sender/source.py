@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 READ_BYTES = 64 * 1024
 # What is made up at once: whoever takes it and whoever sends it wait for each other less often.
-MADE_BYTES = 256 * 1024
+MADE_BYTES = 2 * 2**20
 SECTION = 2**15
 # How long what is made up, or read from a file, may be late or come together.
 STEP_S = 0.01

@@ -592,16 +592,17 @@ class UdpFeed:
 
     def _send(self) -> float | None:
         """Send what may leave; return how long to wait then, None: until something is made."""
-        now_s = self._now_s()
+        core = self._core
         with self._lock:
-            due, packets = self._core.due(now_s), self._packets
-            if not due:
-                alarm = self._core.alarm
-                wait_s = max(self._core.wait_s, LEAST_SLEEP_S) if self._core.n_waiting else None
+            now_s = self._now_s()
+            due, packets = core.due(now_s), self._packets
+            wait_s = core.next_s - now_s
+            if due is None:
+                alarm, has_more = core.alarm, core.n_waiting > 0
                 if alarm != self._told_alarm:
                     self._told_alarm = alarm
                     self._tell(alarm or "the path works well again")
-                return wait_s
+                return max(wait_s, LEAST_SLEEP_S) if has_more else None
         # Without a connection nothing waits.
         assert packets is not None
         try:
@@ -609,7 +610,6 @@ class UdpFeed:
         except OSError:
             # The port is closed, or the socket: the connection says which.
             return 0.01
-        wait_s = self._core.wait_s
         return wait_s if wait_s > LEAST_SLEEP_S else 0.0
 
 

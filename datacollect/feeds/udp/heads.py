@@ -19,6 +19,21 @@ HEADS = np.dtype(
 Heads: TypeAlias = "NDArray[np.void]"
 
 
+# A head as words, all with the highest byte first.
+_WORDS = np.dtype((">u8", (HEADS.itemsize // 8,)))
+
+
+def words_of(heads: Heads) -> NDArray[np.uint64]:
+    """Return all words of heads, a row for each word of a head: the nonce's two, and three numbers.
+
+    Examples
+    --------
+    >>> words_of(heads_of(HEAD.pack(bytes(16), 1, 2, 7), HEAD.size)).tolist()
+    [[0], [0], [1], [2], [7]]
+    """
+    return heads.view(_WORDS).T.astype(np.uint64, "C")
+
+
 def nonce_words(nonce: bytes) -> NDArray[np.uint64]:
     """Return a nonce as it stands in `HEADS`."""
     return np.frombuffer(nonce, np.uint64)

@@ -7,12 +7,14 @@ that was kept from its processor would catch up by the clock with thousands of p
 
 from __future__ import annotations
 
+import math
+
 QUANTUM_S, MOST_IN_QUANTUM = 0.0005, 40
+# What the system sends by one call at most: heads go before all of it.
+MOST_SENT_BYTES = 65_536 - 100
 CATCH_UP = 1.25
 # What may be caught up at once after a pause, as seconds of it: how late threads wake.
 MOST_AT_ONCE_S = 0.002
-# Of a packet: what sums of short times are off by.
-ROUNDING = 1e-6
 
 
 class Pacing:
@@ -22,11 +24,15 @@ class Pacing:
     ----------
     packets_per_s : float
         Of the source.
+    packet_bytes : int
+        A quantum is no more than one call takes.
 
     Attributes
     ----------
     quantum : int
         How many leave together at most.
+    next_s : float
+        When the next ones may leave, by the clock of `take`.
 
     Examples
     --------
@@ -37,25 +43,18 @@ class Pacing:
     [1, 1, 1, 0, 1, 1]
     """
 
-    def __init__(self, packets_per_s: float) -> None:
-        self._per_s = packets_per_s * CATCH_UP
-        self.quantum = min(max(int(packets_per_s * QUANTUM_S), 1), MOST_IN_QUANTUM)
-        self._most = max(self._per_s * MOST_AT_ONCE_S, float(self.quantum))
-        self._level = self._most
-        self._at_s: float | None = None
+    def __init__(self, packets_per_s: float, packet_bytes: int = 1500) -> None:
+        self._each_s = 1 / (packets_per_s * CATCH_UP)
+        most = min(MOST_IN_QUANTUM, MOST_SENT_BYTES // packet_bytes)
+        self.quantum = max(min(int(packets_per_s * QUANTUM_S), most), 1)
+        # How early the next one may leave after a pause.
+        self._early_s = max(MOST_AT_ONCE_S - self.quantum * self._each_s, 0.0)
+        self.next_s = -math.inf
 
     def take(self, now_s: float, n_waiting: int) -> int:
-        """Return how many of those that wait leave now, together: a whole quantum, or none."""
-        if self._at_s is not None:
-            passed_s = max(now_s - self._at_s, 0.0)
-            self._level = min(self._level + passed_s * self._per_s, self._most)
-        self._at_s = now_s
-        n = min(self.quantum, n_waiting)
-        if self._level < n - ROUNDING:
+        """Return how many of those that wait leave now, together."""
+        if now_s < self.next_s:
             return 0
-        self._level = max(self._level - n, 0.0)
+        n = min(self.quantum, n_waiting)
+        self.next_s = max(self.next_s, now_s - self._early_s) + n * self._each_s
         return n
-
-    def wait_s(self, n_waiting: int) -> float:
-        """Return how long until a quantum of those that wait may leave: smaller ones cost more."""
-        return max(min(self.quantum, n_waiting) - self._level, 0.0) / self._per_s

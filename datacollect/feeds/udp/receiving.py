@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.feeds.udp.heads import nonce_words
+from datacollect.feeds.udp.heads import words_of
 from datacollect.feeds.udp.pacing import CATCH_UP
 from datacollect.feeds.udp.reports import ReceiverReport
 from datacollect.feeds.udp.ring import Ring, Run
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 AT_ONCE_S = 1.0
 # Numbers of greetings, see `datacollect.net.udp`: no message has such a number.
 FIRST_GREETING, MOST_GREETINGS = 2**62, 32
+# From one packet's head to the next one's: the nonce's words, message, packet.
+_STEPS = np.array([[0], [0], [1], [1]], np.uint64)
 
 
 class _Row(NamedTuple):
@@ -114,7 +116,7 @@ class Receiving:
 
     def __post_init__(self) -> None:
         """Begin."""
-        self._nonce = nonce_words(self.feed.nonce)
+        self._nonce = np.frombuffer(self.feed.nonce, ">u8").tolist()
         self._messages = Ring(self.feed.reorder, self._add_hole, self.begin)
         # Holes among packets are the path's, among messages what was left out, too.
         self._packets = Ring(self.feed.reorder, lambda _: None)
@@ -170,20 +172,16 @@ class Receiving:
         """Return packets as few rows, nearly always one; the last, where it is short, alone."""
         if not len(heads):
             return []
-        messages, packets = (heads[name].astype(np.uint64) for name in ("message", "packet"))
-        nonces, nonce = heads["nonce"], self._nonce
-        is_ours = (nonces[:, 0] == nonce[0]) & (nonces[:, 1] == nonce[1])
-        begins = messages[1:] - messages[:-1] != 1
-        begins |= packets[1:] - packets[:-1] != 1
-        begins |= is_ours[1:] != is_ours[:-1]
-        if is_short and len(begins):
-            begins[-1] = True
-        firsts = [0, *(np.flatnonzero(begins) + 1).tolist()]
-        stops = [*firsts[1:], len(heads)]
-        return [
-            _Row(at, int(messages[at]), int(packets[at]), stop - at, bool(is_ours[at]))
-            for at, stop in zip(firsts, stops, strict=True)
-        ]
+        words = words_of(heads)[: len(_STEPS)]
+        follows = words[:, 1:] - words[:, :-1] == _STEPS
+        firsts = [0] if follows.all() else [0, *(np.flatnonzero(~follows.all(0)) + 1).tolist()]
+        if is_short and firsts[-1] != len(heads) - 1:
+            firsts.append(len(heads) - 1)
+        found = []
+        for at, stop in pairwise([*firsts, len(heads)]):
+            *nonce, message, packet = words[:, at].tolist()
+            found.append(_Row(at, message, packet, stop - at, nonce == self._nonce))
+        return found
 
     def _take_row(self, now_s: float, row: _Row, short_bytes: int | None) -> list[Place]:
         if not row.is_ours:

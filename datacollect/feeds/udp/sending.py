@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The guard's windows are long against this.
 LOOK_EACH_S = 0.02
 # Of packets in a row, and how many such are kept to be used again.
-CHUNK_BYTES, MOST_SPARE = 256 * 1024, 8
+CHUNK_BYTES, MOST_SPARE = 2**20, 4
 
 
 class _Chunk:
@@ -170,8 +170,8 @@ class Sending:
         self._drops = drop_set(settings.drop_set, settings.drop, settings.seed).drops
         self._waiting: deque[_Chunk] = deque()
         self._spare: list[_Chunk] = []
-        # What the caller is still sending.
-        self._leaving: list[_Chunk] = []
+        # Whose last packets the caller is still sending.
+        self._leaving: _Chunk | None = None
         self._n_waiting, self._nonce = 0, nonce_words(bytes(16))
         self.made = self.made_bytes = self.n_sent = self.n_odd_reports = 0
         # Packets of connections before this one.
@@ -231,7 +231,7 @@ class Sending:
             settings.most_loss, settings.mean_bunch, settings.grace_s, settings.end_s
         )
         self._guard = Guard(limits, now_s)
-        self._pacing = Pacing(self._per_s)
+        self._pacing = Pacing(self._per_s, HEAD.size + self._message_bytes)
         self._report: ReceiverReport | None = None
         self._look_at_s = now_s
 
@@ -329,33 +329,36 @@ class Sending:
             self._waiting.append(spare)
         return self._waiting[-1]
 
-    def due(self, now_s: float) -> list[memoryview]:
-        """Return packets in rows, numbered, which are to leave now, together.
+    def due(self, now_s: float) -> memoryview | None:
+        """Return packets in a row, numbered, which are to leave now, together; None: none are.
 
         They are as they were until this is called again.
         """
-        if self._leaving:
-            for chunk in self._leaving[: MOST_SPARE - len(self._spare)]:
-                chunk.clear()
-                self._spare.append(chunk)
-            self._leaving.clear()
+        if self._leaving is not None:
+            self._reuse(self._leaving)
+            self._leaving = None
         if self.look(now_s) is Phase.DROPPING or self.ended is not None:
             self.not_sent.by_guard += self._clear()
-        left = self._pacing.take(now_s, self._n_waiting)
-        if not left:
-            return []
-        self._n_waiting -= left
-        found: list[memoryview] = []
-        while left:
-            chunk = self._waiting[0]
-            n = min(left, chunk.n_left)
-            found.append(chunk.take(n, self.n_sent - self._n_before))
-            self.n_sent += n
-            left -= n
-            if not chunk.n_left and chunk.is_full:
-                self._leaving.append(self._waiting.popleft())
-        self._guard.sent(now_s, self.n_sent - self._n_before)
+        if not self._n_waiting:
+            return None
+        chunk = self._waiting[0]
+        n = self._pacing.take(now_s, chunk.n - chunk.at)
+        if not n:
+            return None
+        first = self.n_sent - self._n_before
+        found = chunk.take(n, first)
+        self.n_sent += n
+        self._n_waiting -= n
+        if chunk.at == chunk.n and chunk.is_full:
+            self._leaving = self._waiting.popleft()
+        self._guard.sent(now_s, first + n)
         return found
+
+    def _reuse(self, chunk: _Chunk) -> None:
+        """Keep the memory of a chunk whose packets have been sent."""
+        if len(self._spare) < MOST_SPARE:
+            chunk.clear()
+            self._spare.append(chunk)
 
     def _clear(self) -> int:
         """Let go of all that waits; return how many messages that were."""
@@ -364,9 +367,9 @@ class Sending:
         return n
 
     @property
-    def wait_s(self) -> float:
-        """Return how long until more may leave, where more waits."""
-        return self._pacing.wait_s(self._n_waiting)
+    def next_s(self) -> float:
+        """Return when more may leave, where more waits."""
+        return self._pacing.next_s
 
     def report(self, now_s: float, report: ReceiverReport | None) -> None:
         """Take what the receiver has said."""

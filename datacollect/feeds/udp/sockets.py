@@ -9,17 +9,18 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
 # linux/udp.h, linux/asm-generic/socket.h; Python's socket module does not name them.
 UDP_SEGMENT, UDP_GRO = 103, 104
 SO_RXQ_OVFL, SO_RCVBUFFORCE = 40, 33
-# What is received together at most, and sent, heads included that go before all of it.
+# What is received together at most.
 TOGETHER_BYTES = 65_536
-MOST_SENT_BYTES = TOGETHER_BYTES - 100
 # What the kernel is asked to keep meanwhile.
 RECEIVE_BYTES, SEND_BYTES = 16 * 2**20, 4 * 2**20
 _INT = struct.Struct("I")
+_SIZE_TOLD = (int(socket.IPPROTO_UDP), UDP_GRO)
+_OVERFLOWS_TOLD = (int(socket.SOL_SOCKET), SO_RXQ_OVFL)
 # Before other programs, but after what the kernel itself runs so.
 PRIORITY = 5
 
@@ -59,7 +60,6 @@ class PacketSender:
 
     def __init__(self, connected: socket.socket, packet_bytes: int) -> None:
         self._socket, self._packet_bytes = connected, packet_bytes
-        self._most_bytes = max(MOST_SENT_BYTES // packet_bytes, 1) * packet_bytes
         with suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         try:
@@ -68,13 +68,13 @@ class PacketSender:
         except OSError:
             self.is_segmented = False
 
-    def send(self, packets: Sequence[memoryview | bytes]) -> int:
+    def send(self, packets: memoryview | bytes) -> int:
         """Send packets; return how many the kernel has not taken.
 
         Parameters
         ----------
-        packets : sequence of bytes-like
-            Each one packet or several in a row; only the last of all may be shorter.
+        packets : bytes-like
+            In a row, `MOST_SENT_BYTES` at most; only the last may be shorter.
 
         Raises
         ------
@@ -83,8 +83,7 @@ class PacketSender:
         """
         if self.is_segmented:
             try:
-                for some in self._by_calls(packets):
-                    self._socket.sendmsg(some)
+                self._socket.send(packets)
             except ConnectionRefusedError:
                 raise
             except OSError:
@@ -92,15 +91,8 @@ class PacketSender:
                 self._stop_segmenting()
             else:
                 return 0
-        return sum(not self._sent(packet) for packet in _cut(packets, self._packet_bytes))
-
-    def _by_calls(
-        self, packets: Sequence[memoryview | bytes]
-    ) -> Iterable[Sequence[memoryview | bytes]]:
-        """Return what one call of the system takes, again and again; nearly always all by one."""
-        if sum(map(len, packets)) <= self._most_bytes:
-            return (packets,)
-        return ((part,) for part in _cut(packets, self._most_bytes))
+        size = self._packet_bytes
+        return sum(not self._sent(packets[at : at + size]) for at in range(0, len(packets), size))
 
     def _stop_segmenting(self) -> None:
         self.is_segmented = False
@@ -115,11 +107,6 @@ class PacketSender:
         except OSError:
             return False
         return True
-
-
-def _cut(rows: Sequence[memoryview | bytes], size: int) -> Iterator[memoryview | bytes]:
-    """Yield parts of rows, of a size or what is left of a row."""
-    return (row[at : at + size] for row in rows for at in range(0, len(row), size))
 
 
 def prepare_receiver(bound: socket.socket) -> int:
@@ -143,9 +130,9 @@ def receive_together(bound: socket.socket, into: bytearray | memoryview) -> Toge
     n_bytes, ancillary, _, _ = bound.recvmsg_into([into], 128)
     segment_bytes, n_overflows = n_bytes, 0
     for level, kind, data in ancillary:
-        if (level, kind) == (socket.IPPROTO_UDP, UDP_GRO):
+        if (level, kind) == _SIZE_TOLD:
             segment_bytes = _INT.unpack_from(data)[0]
-        elif (level, kind) == (socket.SOL_SOCKET, SO_RXQ_OVFL):
+        elif (level, kind) == _OVERFLOWS_TOLD:
             n_overflows = _INT.unpack_from(data)[0]
     return Together(n_bytes, segment_bytes, n_overflows)
 

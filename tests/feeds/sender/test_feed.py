@@ -85,6 +85,7 @@ def cut_all(agent):
     [
         ({"most_rate": "1 Mbit/s"}, {}, "but this agent takes at most 1 Mbit/s"),
         ({"bytes": 1000}, {}, None),
+        ({"bytes": 1001 + 4000}, {}, None),  # less than a message
         ({"users": [OTHER.public]}, {}, "`users` of"),
         ({}, {"name": "taken"}, "a file taken already"),
         ({}, {"congestion": "carrier-pigeon"}, "congestion must be one that this kernel allows"),

@@ -13,14 +13,18 @@ def test_a_quantum_is_half_a_millisecond_or_forty_packets(per_s: float, quantum:
     assert Pacing(per_s).take(0.0, 10**6) == quantum
 
 
+def test_a_quantum_of_long_packets_is_what_one_call_sends() -> None:
+    assert [Pacing(90_000, size).quantum for size in (1452, 8952, 65_507)] == [40, 7, 1]
+
+
 def run(per_s: float, seconds: float, late_at_s: float = 99.0) -> list[tuple[float, int]]:
     """Send what a source makes, but for a pause of 0.3 s; return when how many left."""
     pacing, sent, now_s, left = Pacing(per_s), 0, 0.0, []
     while now_s < seconds:
-        while n := pacing.take(now_s, waiting := int(now_s * per_s) + 1 - sent):
+        while n := pacing.take(now_s, int(now_s * per_s) + 1 - sent):
             sent += n
             left.append((now_s, n))
-        now_s += max(pacing.wait_s(waiting), 0.0004)
+        now_s = max(pacing.next_s, now_s + 0.0004)
         if now_s >= late_at_s:
             now_s, late_at_s = now_s + 0.3, 99.0
     return left

@@ -9,6 +9,7 @@ import pytest
 
 from datacollect.feeds.formats.packets import HEAD
 from datacollect.feeds.udp.heads import heads_of
+from datacollect.feeds.udp.pacing import Pacing
 from datacollect.feeds.udp.sockets import (
     UDP_SEGMENT,
     PacketSender,
@@ -45,23 +46,22 @@ def test_packets_arrive_as_they_were_whether_the_kernel_cuts_them_or_not(refuses
             if refuses:
                 # As an interface without check sums does: more cuts than there may be.
                 here.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1)
-            sent = packets(16)
-            assert sender.send([b"".join(sent[:9]), *sent[9:]]) == 0
+            sent = b"".join(packets(16))
+            assert sender.send(sent) == 0
             assert sender.is_segmented != refuses
             assert received(there, 16) == list(range(16))
 
 
-def test_more_than_one_call_takes_goes_by_several() -> None:
-    """Sixteen long frames are twice what one datagram can have."""
-    size = 8952
+@pytest.mark.parametrize("size", [SIZE, 1452, 8952])
+def test_one_call_takes_a_quantum(size: int) -> None:
+    n = Pacing(1e6, size).quantum
     with bound_udp(("127.0.0.1", 0), "feed", lambda _: None) as there:
         prepare_receiver(there)
         with connected_udp(there.getsockname(), "D") as here:
             sender = PacketSender(here, size)
-            sent = [HEAD.pack(NONCE, i, i, 7).ljust(size, b"x") for i in range(16)]
-            for rows in ([b"".join(sent[:9]), *sent[9:]], [b"".join(sent)]):
-                assert sender.send(rows) == 0
-                assert received(there, 16) == list(range(16))
+            sent = [HEAD.pack(NONCE, i, i, 7).ljust(size, b"x") for i in range(n)]
+            assert sender.send(b"".join(sent)) == 0
+            assert received(there, n) == list(range(n))
             assert sender.is_segmented
 
 
@@ -70,10 +70,10 @@ def test_a_port_that_is_closed_is_said() -> None:
         place = there.getsockname()
     with connected_udp(place, "D") as here:
         sender = PacketSender(here, SIZE)
-        sender.send(packets(1))
+        sender.send(packets(1)[0])
         # Loopback has answered by now; each call says so once.
         with pytest.raises(ConnectionRefusedError):
-            sender.send(packets(1))
+            sender.send(packets(1)[0])
 
 
 def test_heads_of_what_is_none_are_none() -> None:
