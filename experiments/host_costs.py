@@ -32,7 +32,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS
+from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS, PullUse
 from datacollect.machine.profile import HostProfile, host_profile
 from datacollect.measuring.hosts import datagrams, two_ends
 from datacollect.measuring.hosts.processor_times import ProcessorTimes
@@ -57,6 +57,7 @@ PULL_HEAD = (
     "| connections | processors used | s of them for each GiB | predicted, Gbit/s "
     "| came in each round, Gbit/s | error | others busy |\n|--:|--:|--:|--:|---|--:|--:|"
 )
+NO_USE = PullUse(0, math.nan, math.nan, math.nan)
 # What stays free when memory is filled, as the kernel itself likes to have it.
 LEFT_BYTES = 2**29
 
@@ -276,15 +277,16 @@ def pull_table(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> tupl
     """
     found = pulled(folder, profile, PULLED_BY * rounds)
     lines, errors = [PULL_HEAD], []
+    used = {use.connections: use for use in profile.parts.pulls}
     for connections in PULLED_BY:
         tried = [each for each in found if each.connections == connections]
         middle = tried[0]._replace(bytes_per_s=median(each.bytes_per_s for each in tried))
         errors.append(middle.error)
-        uses = profile.parts.share_used(connections), profile.parts.pull_s_per_gib(connections)
-        share, s_per_gib = (math.nan if use is None else use for use in uses)
+        use = used.get(connections or max(used, default=0), NO_USE)
+        s_per_gib = math.nan if use.s_per_gib is None else use.s_per_gib
         came = ", ".join(f"{8e-9 * each.bytes_per_s:.2f}" for each in tried)
         lines.append(
-            f"| {connections or 'the usual'} | {share:.0%} | {s_per_gib:.2f} "
+            f"| {connections or 'the usual'} | {use.share:.0%} | {s_per_gib:.2f} "
             f"| {8e-9 * middle.predicted_bytes_per_s:.2f} | {came} | {middle.error:+.0%} "
             f"| {max(each.load for each in tried):.0%} |"
         )
