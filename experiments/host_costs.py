@@ -2,12 +2,18 @@
 
     python experiments/host_costs.py                  # all rows, some four minutes
     python experiments/host_costs.py --only udp       # or connections, pull, calibrate
+    python experiments/host_costs.py --memory-as-it-is  # see below
 
 Datagrams, TCP and TLS are calibrated with two sizes and predicted for others, which another run or
 other repeats have measured. Pulls over loopback to disk are predicted by a profile of the same
 machine, by 1, 2, 4 and 16 connections: the agent that sends and the pull share its processors, and
-what they take and use of them was calibrated by smaller pulls. Everything but datagrams needs
-an idle machine: others' time is counted, too.
+what they take and use of them was calibrated by smaller pulls. One more pull goes before them, so
+that programs are loaded. Everything but datagrams needs an idle machine: others' time is counted,
+too.
+
+A virtual machine may give free memory back to its host, which returns it slowly: new pages then
+cost up to a second of processors for each GiB, more than to write them. Before it calibrates and
+pulls on such a machine, this fills free memory by what is in it after some days: pages of files.
 """
 
 from __future__ import annotations
@@ -21,18 +27,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS
+from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS, PullUse
 from datacollect.machine.profile import HostProfile, host_profile
 from datacollect.measuring.hosts import datagrams, two_ends
 from datacollect.measuring.hosts.processor_times import ProcessorTimes
 from datacollect.measuring.hosts.repeats import line_through
+from datacollect.measuring.hosts.seen import gives_memory_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 PROGRAM = (sys.executable, "-m", "datacollect")
 # The ends are calibrated, what lies between is predicted.
@@ -45,6 +53,13 @@ GIB_PULLED = 2
 PULLED_BY = (1, 2, 4, None)
 # Pulls by each number, in turn; the one in the middle counts.
 ROUNDS = 3
+PULL_HEAD = (
+    "| connections | processors used | s of them for each GiB | predicted, Gbit/s "
+    "| came in each round, Gbit/s | error | others busy |\n|--:|--:|--:|--:|---|--:|--:|"
+)
+NO_USE = PullUse(0, math.nan, math.nan, math.nan)
+# What stays free when memory is filled, as the kernel itself likes to have it.
+LEFT_BYTES = 2**29
 
 
 class Row(NamedTuple):
@@ -79,6 +94,23 @@ def errors_in_words(errors: Sequence[float]) -> str:
     """Write the median and the worst of errors."""
     sizes = [abs(error) for error in errors]
     return f"median {median(sizes):.1%}, worst {max(sizes):.1%} of {len(sizes)}"
+
+
+@contextmanager
+def memory_in_use(folder: Path) -> Iterator[None]:
+    """Fill free memory by pages of a file of holes; they go where somebody needs them."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    [free_bytes] = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemFree:")]
+    path, block = folder / "holes", bytearray(2**20)
+    with path.open("wb") as file:
+        file.truncate(max(free_bytes - LEFT_BYTES, 0))
+    try:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(block):
+                pass
+        yield
+    finally:
+        path.unlink()
 
 
 def udp_rows(folder: Path) -> list[Row]:
@@ -191,6 +223,7 @@ def pulled(
         try:
             assert agent.stdout is not None
             facts = json.loads(agent.stdout.readline())
+            pulled_by(folder, profile, facts, n_bytes, None)
             return [pulled_by(folder, profile, facts, n_bytes, each) for each in connections]
         finally:
             agent.terminate()
@@ -237,39 +270,29 @@ def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
     return profile, row
 
 
-def pull_rows(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> list[Row]:
-    """Pull to disk beside predictions: smaller pulls by as many connections were calibrated."""
+def pull_table(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> tuple[Row, list[str]]:
+    """Pull to disk beside predictions: smaller pulls by as many connections were calibrated.
+
+    Return a row of all, and the lines of a table: the middle of all rounds counts.
+    """
     found = pulled(folder, profile, PULLED_BY * rounds)
-    uses = ", ".join(
-        f"{use.share:.0%} ({use.low_share:.0%} to {use.high_share:.0%}), "
-        f"{use.s_per_gib or math.nan:.2f} s per GiB by {use.connections}"
-        for use in profile.parts.pulls
-    )
-    rows = [
-        Row("processors used by a pull of the calibration", uses or "-", "-", profile.parts.load)
-    ]
-    middles = []
+    lines, errors = [PULL_HEAD], []
+    used = {use.connections: use for use in profile.parts.pulls}
     for connections in PULLED_BY:
         tried = [each for each in found if each.connections == connections]
-        rates = [pull.bytes_per_s for pull in tried]
-        each = Pulled(
-            tried[0].predicted_bytes_per_s,
-            median(rates),
-            max(pull.load for pull in tried),
-            connections,
+        middle = tried[0]._replace(bytes_per_s=median(each.bytes_per_s for each in tried))
+        errors.append(middle.error)
+        use = used.get(connections or max(used, default=0), NO_USE)
+        s_per_gib = math.nan if use.s_per_gib is None else use.s_per_gib
+        came = ", ".join(f"{8e-9 * each.bytes_per_s:.2f}" for each in tried)
+        lines.append(
+            f"| {connections or 'the usual'} | {use.share:.0%} | {s_per_gib:.2f} "
+            f"| {8e-9 * middle.predicted_bytes_per_s:.2f} | {came} | {middle.error:+.0%} "
+            f"| {max(each.load for each in tried):.0%} |"
         )
-        middles.append(each)
-        came = f"{8e-9 * each.predicted_bytes_per_s:.2f} Gbit/s predicted, "
-        came += f"{8e-9 * each.bytes_per_s:.2f} came "
-        came += f"({8e-9 * min(rates):.2f} to {8e-9 * max(rates):.2f}): "
-        came += f"{each.error:+.0%}"
-        by = f"{each.connections or 'the usual'} connections"
-        what = f"predict of a pull of {GIB_PULLED} GiB over loopback to disk by {by}"
-        rows.append(Row(what, came, "± 20 %, idle", max(each.load, profile.parts.load)))
-    busy = max(row.load for row in rows)
-    came = errors_in_words([each.error for each in middles])
-    rows.append(Row("all of these pulls", came, "± 20 %, idle", busy))
-    return rows
+    what = f"pulls of {GIB_PULLED} GiB over loopback to disk, by each number of connections"
+    busy = max(profile.parts.load, *(each.load for each in found))
+    return Row(what, errors_in_words(errors), "± 20 %, idle", busy), lines
 
 
 def main() -> None:
@@ -279,6 +302,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of a calibration")
     parser.add_argument("--folder", type=Path, help="on the disk that is measured")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of pulls")
+    parser.add_argument("--memory-as-it-is", action="store_true", help="do not fill it")
     given = parser.parse_args()
     print("| what | came | at least | others busy |\n|---|---|---|--:|", flush=True)
 
@@ -293,10 +317,14 @@ def main() -> None:
         if given.only in (None, "connections"):
             show(*connection_rows(folder, given.seconds))
         if given.only in (None, "pull", "calibrate"):
-            profile, row = calibrated(folder, given.seconds)
-            show(row)
-            if given.only != "calibrate":
-                show(*pull_rows(folder, profile, given.rounds))
+            fills = gives_memory_back() and not given.memory_as_it_is
+            with memory_in_use(folder) if fills else nullcontext():
+                profile, row = calibrated(folder, given.seconds)
+                show(row)
+                if given.only != "calibrate":
+                    row, lines = pull_table(folder, profile, given.rounds)
+                    show(row)
+                    print("", *lines, sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What depots and pulls must reach: pieces kept, spools listed, many files, many agents.
 
     python experiments/transfer_speed.py [--only pieces listed files agents] [--folder DIR]
-                                         [--files 1000000] [--agents 60]
+                                         [--files 1000000] [--data DATA] [--agents 60]
 
 Prints a row of Markdown for each, beside what is to be reached; docs/tables/transfer_speed.md.
 
@@ -13,7 +13,8 @@ Prints a row of Markdown for each, beside what is to be reached; docs/tables/tra
 - agents: each in a namespace of its own, and one destination, with a wire of 100 Mbit/s and 5 ms
   each; the proportional memory of all processes together (for root, or where users may).
 
-DIR should lie on the disk that is meant; its files go again.
+DIR should lie on the disk that is meant; its files go again. To make a million files takes minutes:
+`--make DATA` makes them and nothing else, `--data DATA` pulls those that are there.
 """
 
 from __future__ import annotations
@@ -103,12 +104,10 @@ def listed(folder: Path, _: argparse.Namespace) -> tuple[str, str]:
 
 def files(folder: Path, given: argparse.Namespace) -> tuple[str, str]:
     """Pull many small files until some have come."""
-    data, into = folder / "data", folder / "into"
-    for first in range(0, given.files, FILES_IN_FOLDER):
-        place = data / f"{first // FILES_IN_FOLDER:05}"
-        place.mkdir(parents=True)
-        for i in range(first, min(first + FILES_IN_FOLDER, given.files)):
-            (place / f"{i:07}").write_bytes(i.to_bytes(8, "big") * (FILE_BYTES // 8))
+    data, into = given.data or folder / "data", folder / "into"
+    folder.mkdir()
+    if given.data is None:
+        make_files(data, given.files)
     key = new_private_key()
     write_private_key(folder / "collector.key", key)
     agent = agent_file(folder / "S1", "S1", key.public, "127.0.0.1:0", serve=str(data))
@@ -149,6 +148,15 @@ def files(folder: Path, given: argparse.Namespace) -> tuple[str, str]:
     found = f"first file after {first_s:.0f} s and {processor_s:.0f} s of processors, {end} after "
     found += f"{given.further_s:.0f} s more"
     return f"{found}; agent and pull {megabytes} MB at most", "60 s, 1 GB at most"
+
+
+def make_files(data: Path, n_files: int) -> None:
+    """Make small files, each of other bytes, in folders."""
+    for first in range(0, n_files, FILES_IN_FOLDER):
+        place = data / f"{first // FILES_IN_FOLDER:05}"
+        place.mkdir(parents=True)
+        for i in range(first, min(first + FILES_IN_FOLDER, n_files)):
+            (place / f"{i:07}").write_bytes(i.to_bytes(8, "big") * (FILE_BYTES // 8))
 
 
 def processor_s_of(pid: int) -> float:
@@ -281,9 +289,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--folder", type=Path, help="by default one for temporary files")
     parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--make", type=Path, metavar="DATA")
+    parser.add_argument("--data", type=Path, metavar="DATA")
     parser.add_argument("--further-s", type=float, default=60.0, help="pull on after the first")
     parser.add_argument("--agents", type=int, default=60)
     given = parser.parse_args()
+    if given.make is not None:
+        make_files(given.make, given.files)
+        return
     print("| | measured | to reach |\n|---|---|---|", flush=True)
     for name in given.only:
         with tempfile.TemporaryDirectory(dir=given.folder) as folder:

@@ -81,6 +81,7 @@ def calibrate(
 
 def _show(profile: HostProfile, output: str) -> None:
     from datacollect.files.units import format_bytes
+    from datacollect.machine.parts import DISK, TLS
     from datacollect.machine.throughput import rounded_rate
 
     parts = profile.parts
@@ -97,7 +98,8 @@ def _show(profile: HostProfile, output: str) -> None:
         rows.append((f"{rate.of} carries", words))
     rows.append(("others were busy", f"{parts.load:.0%} of all processors at most"))
     emit_facts(rows)
-    emit(f"next: datacollect host predict {output} --tls --to-disk")
+    if not {TLS, DISK} & profile.refused.keys():
+        emit(f"next: datacollect host predict {output} --tls --to-disk")
 
 
 COMMAND = CommandSpec("calibrate", calibrate)

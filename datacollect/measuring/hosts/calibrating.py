@@ -71,6 +71,8 @@ class Probes:
     ----------
     others : callable
         Looks for a moment what others keep busy, a part of all processors.
+    watch : callable
+        Begins to watch others; returns what tells the part of all processors that they had since.
     memory : callable
         Takes seconds, and what looks at others.
     blake3 : callable
@@ -86,6 +88,7 @@ class Probes:
     """
 
     others: Callable[[], float]
+    watch: Callable[[], Callable[[], float]]
     memory: Callable[[float, Callable[[], float]], list[Rate]]
     blake3: Callable[[float], Cost]
     datagrams: Callable[[float], tuple[list[Cost], dict[str, str]]]
@@ -118,7 +121,7 @@ def calibrated(
     """
     probes = probes or own_probes()
     found = Found([], [], [], seen.facts_of(), {})
-    others = _Others(probes.others)
+    others = _Others(probes.others, probes.watch)
     tell("memory, BLAKE3")
     found.rates += probes.memory(MEMORY_PART * seconds, others.look)
     found.costs.append(probes.blake3(others.look()))
@@ -185,8 +188,8 @@ def _rounded(row: _Row) -> _Row:
 class _Others:
     """Looks what others keep busy; where the system does not tell, it is unknown why."""
 
-    def __init__(self, look: Callable[[], float]) -> None:
-        self._look = look
+    def __init__(self, look: Callable[[], float], watch: Callable[[], Callable[[], float]]) -> None:
+        self._look, self.watch = look, watch
 
     def look(self) -> float:
         """Return a part of all processors; 0 where nobody tells: then idle probes are refused."""
@@ -220,8 +223,9 @@ def _measure_idle(
         if before > IDLE_BELOW and not anyway:
             _refuse(found, works, before)
             return
+        meanwhile = others.watch()
         measured = measure(before)
-        load = max(before, others.require())
+        load = max(before, meanwhile(), others.require())
     except DatacollectError as error:
         found.refused |= dict.fromkeys(works, str(error))
         return
@@ -250,6 +254,7 @@ def own_probes() -> Probes:
     """Return what measures this machine."""
     return Probes(
         ProcessorTimes().others,
+        ProcessorTimes().watched,
         memory_copies.measure_memory,
         hashing.measure_blake3,
         _datagrams,

@@ -25,6 +25,8 @@ OFFLOADS = {
     "large-receive-offload": "LRO",
     "tls-hw-tx-offload": "TLS",
 }
+# A device that gives memory back, and the bit by which it does so at any time.
+BALLOON, REPORTING_BIT = "0x0005", 5
 PATIENCE_S = 5.0
 MBIT_BYTES = 125_000
 
@@ -123,10 +125,20 @@ def facts_of(root: Path = Path("/")) -> dict[str, str]:
         "governor": governor or "not told",
         "virtual": f"yes{product and f', {product}'}" if is_virtual else "not that it shows",
     }
+    if gives_memory_back(root):
+        facts["memory"] = "free pages go to the host of this virtual machine and come back slowly"
     for name in SYSCTLS:
         if value := " ".join(_text(root / "proc/sys" / name).split()):
             facts[name.rpartition("/")[2]] = value
     return {key: value for key, value in facts.items() if value.isprintable()}
+
+
+def gives_memory_back(root: Path = Path("/")) -> bool:
+    """Return whether free memory goes to the host of this virtual machine (virtio 1.2, 5.5)."""
+    return any(
+        _text(each / "device") == BALLOON and _text(each / "features")[REPORTING_BIT:][:1] == "1"
+        for each in (root / "sys/bus/virtio/devices").glob("*")
+    )
 
 
 def usable_processors() -> float:

@@ -17,6 +17,7 @@ def probes(*loads, **changed):
     left = list(loads)
     made = {
         "others": lambda: left.pop(0) if len(left) > 1 else left[0],
+        "watch": lambda: lambda: 0.0,
         "memory": lambda _, look: [rate("memory", 5.0, load=look())],
         "blake3": lambda load: cost("blake3", "both", 0.25, load=load),
         "datagrams": lambda _: ([cost("udp", "sends", 0.1)], {}),
@@ -78,6 +79,21 @@ def test_what_ends_within_a_moment_spoils_nothing():
     profile = calibrated("/", 60, probes=probes(0.0, 0.0, 0.0, 0.0, *4 * [0.9], 0.02))
     assert profile.refused == {}
     assert profile.parts.load == 0.02
+
+
+def test_a_burst_of_others_while_it_is_measured_spoils_that_alone():
+    """Idle at each look, before and after; a quarter busy while the disk was measured."""
+    bursts = iter([0.01, 0.25, 0.02])
+    meanwhile = {"watch": lambda: lambda: next(bursts)}
+    profile = calibrated("/", 60, probes=probes(0.0, **meanwhile))
+    assert profile.refused.keys() == {"disk"}
+    assert "others keep 25% of the processors busy" in profile.refused["disk"]
+    bursts = iter([0.01, 0.25, 0.02])
+    marked = calibrated("/", 60, anyway=True, probes=probes(0.0, **meanwhile)).parts
+    loads = {each.work: (each.load, each.forced) for each in marked.costs}
+    assert loads["tls"] == (0.01, False)
+    assert loads["disk"] == (0.25, True)
+    assert all(use.load == 0.02 and not use.forced for use in marked.pulls)
 
 
 @pytest.mark.parametrize(("gib_per_s", "is_fast"), [(2.0, True), (0.5, False)])

@@ -10,9 +10,11 @@ from conftest import NO_PROC
 from instances.host_profiles import GIB, profile
 
 from datacollect.machine.parts import IDLE_BELOW, PullUse
+from datacollect.measuring.hosts.seen import gives_memory_back
 
-# On an idle machine: far more than the benchmark wants, for one short calibration.
-WITHIN = 0.5
+# On an idle machine: far more than the benchmark wants, for one short calibration; and more where
+# new memory comes from the host of a virtual machine, for which the benchmark prepares.
+WITHIN = 1.0 if gives_memory_back() else 0.5
 
 
 def test_both_ends_on_one_machine_share_its_processors():
@@ -44,9 +46,11 @@ def test_the_middle_of_pulls_by_each_number_is_shown(monkeypatch, tmp_path):
         "pulled",
         lambda _, __, by: [host_costs.Pulled(3e9, next(came) * 1e9, 0.02, n) for n in by],
     )
-    _, one, *_, all_of_them = host_costs.pull_rows(tmp_path, profile())
-    assert one.came == "24.00 Gbit/s predicted, 24.00 came (8.00 to 40.00): +0%"
-    assert all_of_them.came == "median 32.5%, worst 50.0% of 4"
+    uses = (PullUse(1, 0.3, 0.3, 0.3, 2, 2, 2), PullUse(16, 0.8, 0.8, 0.8, 3, 3, 3))
+    row, (_, one, *_, usual) = host_costs.pull_table(tmp_path, profile(pulls=uses))
+    assert row.came == "median 32.5%, worst 50.0% of 4"
+    assert one == "| 1 | 30% | 2.00 | 24.00 | 8.00, 40.00, 24.00 | +0% | 2% |"
+    assert usual == "| the usual | 80% | 3.00 | 24.00 | 32.00, 64.00, 48.00 | -50% | 2% |"
 
 
 @pytest.mark.slow

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from datacollect.measuring.hosts.seen import facts_of, nics_of, offloads_in, processors_of
+from datacollect.measuring.hosts.seen import (
+    facts_of,
+    gives_memory_back,
+    nics_of,
+    offloads_in,
+    processors_of,
+)
 
 
 def write(root, files):
@@ -36,6 +42,23 @@ CPU_1 = "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_"
 def test_a_container_has_its_share_of_the_processors(tmp_path, files, n):
     write(tmp_path, files)
     assert processors_of(64, tmp_path) == n
+
+
+@pytest.mark.parametrize(
+    ("device", "features", "gives_back"),
+    [
+        ("0x0005", "01100101", True),
+        ("0x0005", "01100001", False),
+        ("0x0005", "", False),
+        ("0x0001", "11111111", False),
+    ],
+)
+def test_who_gives_memory_back_is_told(tmp_path, device, features, gives_back):
+    of = "sys/bus/virtio/devices/virtio"
+    write(tmp_path, {f"{of}0/device": "0x0002\n", f"{of}0/features": "11111111\n"})
+    write(tmp_path, {f"{of}1/device": f"{device}\n", f"{of}1/features": f"{features}\n"})
+    assert gives_memory_back(tmp_path) is gives_back
+    assert ("memory" in facts_of(tmp_path)) is gives_back
 
 
 def test_network_cards_are_those_that_lead_out_and_tell(tmp_path):
