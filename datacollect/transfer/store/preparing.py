@@ -12,7 +12,7 @@ from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
 from datacollect.transfer.store.folder.paths import names_in
 from datacollect.transfer.store.folder.syncing import sync_placed
 from datacollect.transfer.store.path_lookup import PathFound, PathKind
-from datacollect.transfer.store.places import Places
+from datacollect.transfer.store.places import Places, Taken
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
 from datacollect.transfer.store.state.state import FileRow, FileState, Settled
 from datacollect.transfer.store.verifying import is_as_recorded
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.folder.paths import Folding
     from datacollect.transfer.store.state.reading import PlacedRow
     from datacollect.transfer.store.state.state import State
 
@@ -47,6 +48,8 @@ class Preparing:
     staging : Staging
     state : State
     options : StoreOptions
+    folding : Folding
+        Which names are one in the destination folder.
     """
 
     def __init__(
@@ -56,9 +59,11 @@ class Preparing:
         staging: Staging,
         state: State,
         options: StoreOptions,
+        folding: Folding,
     ) -> None:
         self._root_fd, self._folder = root_fd, folder
         self._staging, self._state, self._options = staging, state, options
+        self._folding = folding
         self._places = Places(root_fd, state, options)
 
     # After a crash, or a hand's work ----------------------------------------------------------
@@ -143,13 +148,13 @@ class Preparing:
         """Judge all places of a source; return the files to be compared with what is there."""
         number = self._state.source_id(name)
         settled, free, to_compare = [], [], []
-        why_closed = self._why_closed(name)
+        why_closed, why_shared = self._why_closed(name), self._why_shared(name)
         free_folder: str | None = None  # not there, and may be made
         try:
             for row in self._state.unplaced(number):
                 folder = row.path.rpartition("/")[0]
-                taken = None
-                if folder != free_folder:
+                taken = None if why_shared is None else Taken(why_shared)
+                if taken is None and folder != free_folder:
                     taken = self._places.taken(number, name, row.path, row.n_bytes)
                     is_free = taken is None and self._places.is_absent(name, folder)
                     free_folder = folder if is_free else None
@@ -183,6 +188,26 @@ class Preparing:
                 f"there: {reason}; fix that, and start the same command again"
             )
         return None
+
+    def _why_shared(self, name: str) -> str | None:
+        """Return why a source's folder is not its own, but that of one that comes before it."""
+        for other in (each.name for each in self._state.wanted() if each.name < name):
+            if self._is_one(other, name):
+                return (
+                    f"{name} is the folder {other} here, which is another source's: mount "
+                    "another one there, or give one of these sources another name"
+                )
+        return None
+
+    def _is_one(self, source: str, other: str) -> bool:
+        """Return whether two sources have one folder: by their names, or by a mount."""
+        if self._folding.key(source) == self._folding.key(other):
+            return True
+        found = []
+        with suppress(FileNotFoundError):
+            for name in (source, other):
+                found.append(os.stat(name, dir_fd=self._root_fd, follow_symlinks=False))
+        return len(found) == 2 and os.path.samestat(*found)
 
     def _apply_modes(self, number: int, name: str) -> None:
         """Give files that are done the modes that they have at their source by now."""
