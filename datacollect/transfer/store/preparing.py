@@ -203,11 +203,13 @@ class Preparing:
         """Return whether two sources have one folder: by their names, or by a mount."""
         if self._folding.key(source) == self._folding.key(other):
             return True
-        found = []
         with suppress(FileNotFoundError):
-            for name in (source, other):
-                found.append(os.stat(name, dir_fd=self._root_fd, follow_symlinks=False))
-        return len(found) == 2 and os.path.samestat(*found)
+            one, two = (
+                os.stat(name, dir_fd=self._root_fd, follow_symlinks=False)
+                for name in (source, other)
+            )
+            return os.path.samestat(one, two)
+        return False
 
     def _apply_modes(self, number: int, name: str) -> None:
         """Give files that are done the modes that they have at their source by now."""

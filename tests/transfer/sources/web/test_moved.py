@@ -97,7 +97,7 @@ def test_no_copy_counts_that_the_collection_contradicts(pulled, arrived, tmp_pat
         (tmp_path / "urls.csv").write_text(f"url\n{tiny.url}a.bin\n")
         assert pulled(tiny, entry).complete
         (tmp_path / "urls.csv").write_text(f"url,{wanted}\n{tiny.url}a.bin,{told[wanted]}\n")
-        tiny.respond = lambda path, headers: 403
+        tiny.respond = lambda *_: 403
         answer = pulled(tiny, entry, options={"keep": True})
     assert not answer.complete
     assert "denies access (403)" in whys(answer)["a.bin"]
