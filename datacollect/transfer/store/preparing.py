@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.opening import Staging
-    from datacollect.transfer.store.folder.paths import Folding
     from datacollect.transfer.store.state.reading import PlacedRow
     from datacollect.transfer.store.state.state import State
 
@@ -48,8 +47,6 @@ class Preparing:
     staging : Staging
     state : State
     options : StoreOptions
-    folding : Folding
-        Which names are one in the destination folder.
     """
 
     def __init__(
@@ -59,11 +56,9 @@ class Preparing:
         staging: Staging,
         state: State,
         options: StoreOptions,
-        folding: Folding,
     ) -> None:
         self._root_fd, self._folder = root_fd, folder
         self._staging, self._state, self._options = staging, state, options
-        self._folding = folding
         self._places = Places(root_fd, state, options)
 
     # After a crash, or a hand's work ----------------------------------------------------------
@@ -192,24 +187,17 @@ class Preparing:
     def _why_shared(self, name: str) -> str | None:
         """Return why a source's folder is not its own, but that of one that comes before it."""
         for other in (each.name for each in self._state.wanted() if each.name < name):
-            if self._is_one(other, name):
-                return (
-                    f"{name} is the folder {other} here, which is another source's: mount "
-                    "another one there, or give one of these sources another name"
+            with suppress(FileNotFoundError):
+                one, two = (
+                    os.stat(source, dir_fd=self._root_fd, follow_symlinks=False)
+                    for source in (name, other)
                 )
+                if os.path.samestat(one, two):
+                    return (
+                        f"{name} is the folder {other} here, which is another source's, mounted "
+                        "twice: unmount it, or mount another one there"
+                    )
         return None
-
-    def _is_one(self, source: str, other: str) -> bool:
-        """Return whether two sources have one folder: by their names, or by a mount."""
-        if self._folding.key(source) == self._folding.key(other):
-            return True
-        with suppress(FileNotFoundError):
-            one, two = (
-                os.stat(name, dir_fd=self._root_fd, follow_symlinks=False)
-                for name in (source, other)
-            )
-            return os.path.samestat(one, two)
-        return False
 
     def _apply_modes(self, number: int, name: str) -> None:
         """Give files that are done the modes that they have at their source by now."""

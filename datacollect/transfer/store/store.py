@@ -869,14 +869,7 @@ class Store:
         )
 
     def _preparing(self) -> Preparing:
-        return Preparing(
-            self._opened.root_fd,
-            self.folder,
-            self._staging,
-            self.state,
-            self.options,
-            self.folding,
-        )
+        return Preparing(self._opened.root_fd, self.folder, self._staging, self.state, self.options)
 
 
 def _read_at(fd: int, offset: int, n_bytes: int) -> bytes:

@@ -12,8 +12,6 @@ from instances.inventories import as_nobody, closed
 from instances.stores import UNIT, Held, fetch, get_ready, pull
 
 from datacollect.transfer.protocol.source import Listed, Page
-from datacollect.transfer.store import store as store_module
-from datacollect.transfer.store.folder.paths import Folding
 from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.snapshot import snapshot_of
@@ -275,20 +273,6 @@ def test_of_a_folder_that_is_not_there_one_file_is_looked_at(tmp_path, monkeypat
         store.know("S")
         assert len(store.needed("S")) == 1
     assert looked == ["a/0", "a/x/0", "b/0", "b/1", "b/2", "c/0"]
-
-
-def test_two_sources_are_not_collected_into_one_folder(tmp_path, monkeypatch):
-    """Where names differ by case alone, as on some file systems; their files look alike."""
-    monkeypatch.setattr(store_module, "folding_of", lambda _: Folding(case=True))
-    sources = Held("S"), Held("s")
-    for held, data in zip(sources, (b"one", b"two"), strict=True):
-        held.write("a", data)
-    pulled = pull(tmp_path, *sources, overwrite=True)
-    assert pulled.missing == {
-        "a": "s is the folder S here, which is another source's: mount another one there, or "
-        "give one of these sources another name"
-    }
-    assert (tmp_path / "S/a").read_bytes() == b"one"
 
 
 @pytest.mark.slow
