@@ -299,6 +299,7 @@ def _facts(answer: Pulled, into: str, plan_only: bool) -> list[tuple[str, str]]:
         facts.append(("took", format_duration(answer.makespan_s)))
     if answer.processor is not None:
         facts.append(("processor", answer.processor.text))
+    if not plan_only:
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
         facts.append(("received twice", again or "nothing"))
     if answer.with_source is not None:

@@ -310,6 +310,7 @@ def test_verified_files_that_nobody_confirms_are_named_and_count_by_keep(tmp_pat
         into = str(tmp_path / "into")
         command = ["pull", str(tmp_path / "c.toml"), "--into", into]
         assert run(command) == 0
+        assert re.search(r"^received twice +nothing$", capsys.readouterr().out, re.MULTILINE)
         tiny.respond = lambda *_: (403, {}, b'{"message": "session has ended"}')
         capsys.readouterr()
         assert run(command) == 1

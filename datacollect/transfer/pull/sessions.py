@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     # Opens the connection to a source, over relays.
     OpenPeer: TypeAlias = Callable[[str, tuple[str, ...]], Peer]
 
+# How long the end of all waits for the thread of one.
+LEAVES_S = 2.0
+
 
 class Sessions:
     """All sessions of a collection, as long as the core knows them.
@@ -93,7 +96,7 @@ class Sessions:
         """Return the sessions that do not wait for an answer."""
         return frozenset(number for number, thread in self._threads.items() if thread.is_waiting)
 
-    def end(self, patience_s: float = 2.0) -> None:
+    def end(self, patience_s: float = LEAVES_S) -> None:
         """End all; those that are still connecting are left to end by themselves."""
         for thread in self._threads.values():
             thread.end()

@@ -12,7 +12,7 @@ from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
 from datacollect.transfer.store.folder.paths import names_in
 from datacollect.transfer.store.folder.syncing import sync_placed
 from datacollect.transfer.store.path_lookup import PathFound, PathKind
-from datacollect.transfer.store.places import Places
+from datacollect.transfer.store.places import Places, Taken
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
 from datacollect.transfer.store.state.state import FileRow, FileState, Settled
 from datacollect.transfer.store.verifying import is_as_recorded
@@ -143,13 +143,13 @@ class Preparing:
         """Judge all places of a source; return the files to be compared with what is there."""
         number = self._state.source_id(name)
         settled, free, to_compare = [], [], []
-        why_closed = self._why_closed(name)
+        why_closed, why_shared = self._why_closed(name), self._why_shared(name)
         free_folder: str | None = None  # not there, and may be made
         try:
             for row in self._state.unplaced(number):
                 folder = row.path.rpartition("/")[0]
-                taken = None
-                if folder != free_folder:
+                taken = None if why_shared is None else Taken(why_shared)
+                if taken is None and folder != free_folder:
                     taken = self._places.taken(number, name, row.path, row.n_bytes)
                     is_free = taken is None and self._places.is_absent(name, folder)
                     free_folder = folder if is_free else None
@@ -182,6 +182,21 @@ class Preparing:
                 f"{name} is a file system of its own, and its unfinished files cannot be written "
                 f"there: {reason}; fix that, and start the same command again"
             )
+        return None
+
+    def _why_shared(self, name: str) -> str | None:
+        """Return why a source's folder is not its own, but that of one that comes before it."""
+        for other in (each.name for each in self._state.wanted() if each.name < name):
+            with suppress(FileNotFoundError):
+                one, two = (
+                    os.stat(source, dir_fd=self._root_fd, follow_symlinks=False)
+                    for source in (name, other)
+                )
+                if os.path.samestat(one, two):
+                    return (
+                        f"{name} is the folder {other} here, which is another source's, mounted "
+                        "twice: unmount it, or mount another one there"
+                    )
         return None
 
     def _apply_modes(self, number: int, name: str) -> None:

@@ -636,14 +636,15 @@ class Store:
                 remove_whole(self._staging.of(source), f"replaced-{file}")
 
     def _give_name(self, source: str, file: int, listed: Listed) -> Settled:
-        why = self._checks.verdicts.pop(file, None)
+        why, state = self._checks.verdicts.pop(file, None), FileState.MISSING
+        if why is None:
+            place = self._staging.of(source), str(file)
+            number = self._sources[source].number
+            why = self._places.place(number, source, listed.path, listed.n_bytes, place)
+            state = FileState.KEPT
         if why is not None:
-            return Settled(file, FileState.MISSING, why)
-        place = self._staging.of(source), str(file)
-        number = self._sources[source].number
-        why = self._places.place(number, source, listed.path, listed.n_bytes, place)
-        if why is not None:
-            return Settled(file, FileState.KEPT, why)
+            self.state.forget_stamp(file)
+            return Settled(file, state, why)
         return Settled(file, FileState.DONE, None, *self._stamps[file])
 
     def _checked(self, check: Check) -> None:

@@ -1,5 +1,6 @@
 """A narrowed start is a view: what it leaves out stays as it is, and is wanted."""
 
+import os
 import shutil
 from contextlib import closing
 
@@ -187,6 +188,25 @@ def test_a_file_that_changed_outside_the_view_is_not_looked_at(agents, collectio
     assert arrived(into, "S1") == SMALL | LARGE
     assert dc.pull(collection_of(one), into).complete
     assert arrived(into, "S1")["large"] == b"another"
+
+
+def test_what_is_verified_is_what_is_asked_for(agents, collection_of, tmp_path):
+    """A file outside the view, which is altered, stays as it is."""
+    into = tmp_path / "into"
+    one = agents("S1", SMALL)
+    assert dc.pull(collection_of(one), into).complete
+    path, told = into / "S1/small/b", []
+    about = path.stat()
+    path.write_bytes(b"B" + SMALL["small/b"][1:])
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    options = {"verify": True, "tell": told.append}
+    before = dump(into)
+    answer = dc.pull(collection_of(one), into, include=["small/a"], **options)
+    assert answer.complete
+    assert told == []
+    assert dump(into)[0]["files"] == before[0]["files"]
+    assert dc.pull(collection_of(one), into, **options).complete
+    assert path.read_bytes() == one.files["small/b"]
 
 
 def test_a_source_that_is_away_makes_neither_whole(agents, collection_of, tmp_path):

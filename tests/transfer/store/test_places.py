@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import NO_NAMESPACES
 from instances.inventories import as_nobody, closed
-from instances.stores import UNIT, Held, pull
+from instances.stores import UNIT, Held, fetch, get_ready, pull
 
 from datacollect.transfer.protocol.source import Listed, Page
 from datacollect.transfer.store.path_lookup import displaced_files
@@ -273,3 +273,40 @@ def test_of_a_folder_that_is_not_there_one_file_is_looked_at(tmp_path, monkeypat
         store.know("S")
         assert len(store.needed("S")) == 1
     assert looked == ["a/0", "a/x/0", "b/0", "b/1", "b/2", "c/0"]
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_mounted_twice_is_one(tmp_path):
+    in_namespace(
+        tmp_path,
+        """
+(into / "S").mkdir(parents=True)
+other = Held("T")
+other.write("a/b/c", b"y" * 100_000)
+mount(into / "T")
+pulled = pull(into, source, other)
+assert pulled.missing.keys() == {"a/b/c"}, pulled.missing
+assert pulled.missing["a/b/c"].startswith("T is the folder S here"), pulled.missing
+assert (into / "S/a/b/c").read_bytes() == b"x" * 100_000
+""",
+        ["--bind", str(tmp_path / "into/S")],
+    )
+
+
+def test_what_only_looks_like_the_file_is_not_replaced(tmp_path):
+    """Somebody else's file of the same size and time, made while the other came."""
+    held = Held(a=100)
+    store = Store(tmp_path)
+    try:
+        store.state.begin_start(["S"])
+        get_ready(store, held)
+        (tmp_path / "S").mkdir()
+        (tmp_path / "S/a").write_bytes(b"m" * 100)
+        os.utime(tmp_path / "S/a", ns=(0, held.files["a"][0].mtime_ns))
+        fetch(store, held)
+        assert not store.state.is_complete()
+    finally:
+        store.close()
+    # Neither now nor at the next start.
+    assert pull(tmp_path, held).missing.keys() == {"a"}
+    assert (tmp_path / "S/a").read_bytes() == b"m" * 100

@@ -6,6 +6,7 @@ import pytest
 from blake3 import blake3
 from instances.stores import UNIT, Held, fetch, get_ready, pull
 
+from datacollect.transfer.protocol.patterns import Narrowing, WantedFiles
 from datacollect.transfer.store import source_check
 from datacollect.transfer.store.source_check import Range
 from datacollect.transfer.store.store import Store
@@ -58,6 +59,30 @@ def test_a_mixed_file_is_found_and_mended_by_its_parts(tmp_path):
     assert n_bytes <= 5 * UNIT
     again, n_bytes, _ = compared(tmp_path, held)
     assert (again.n_files, again.differing, n_bytes) == (3, [], 0)
+
+
+def test_what_a_start_does_not_ask_for_is_not_compared(tmp_path):
+    """Its source has other bytes, and is asked about another file alone."""
+    held = Held(a=100, large=LARGE)
+    mixed(tmp_path, held, "large", 5)
+    before = (tmp_path / "S/large").read_bytes()
+    store = Store(tmp_path)
+    try:
+        store.state.begin_start(["S"], Narrowing(("a",)))
+        listing = store.listing("S", WantedFiles(include=("a",)))
+        listing.take(held.page())
+        listing.end()
+        store.prepare("S", UNIT, apart=False)
+        found = store.check_with_source("S", held.digests)
+        assert (found.n_files, found.differing, found.not_compared) == (1, [], [])
+        store.know("S")
+        assert fetch(store, held) == 0
+    finally:
+        store.close()
+    assert (tmp_path / "S/large").read_bytes() == before
+    found, _, is_complete = compared(tmp_path, held)
+    assert [file.path for file in found.differing] == ["large"]
+    assert is_complete
 
 
 def test_until_the_new_one_is_whole_the_old_one_lies_there(tmp_path):

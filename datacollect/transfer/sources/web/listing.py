@@ -21,7 +21,7 @@ from datacollect.transfer.protocol.source import BEGIN_BYTES, LeftOut, Listed, P
 from datacollect.transfer.sources.web.conversation import Failed
 from datacollect.transfer.sources.web.core.genuine import Claim, Claims
 from datacollect.transfer.sources.web.core.messages import Worth
-from datacollect.transfer.sources.web.core.versions import Version
+from datacollect.transfer.sources.web.core.versions import Version, address_of_tag
 from datacollect.transfer.sources.web.peer import contradicts
 
 if TYPE_CHECKING:
@@ -286,7 +286,10 @@ class WebListing:
             What is to be judged beside others; None: `found` holds.
         """
         known, copy = self._known.files.get(file.path), None
-        if known is None or first.worth is not Worth.GOOD or contradicts(first, known):
+        is_elsewhere = known is not None and _is_elsewhere(file, known)
+        if is_elsewhere or (
+            known is None or first.worth is not Worth.GOOD or contradicts(first, known)
+        ):
             copy = self._known.copy_of(file.path)
         if known is not None and copy is not None and _is_proved(file, known, copy):
             return known, None  # whatever the server has by now
@@ -315,14 +318,21 @@ class WebListing:
         proof = file.sha256, answer.n_bytes
         if known is not None and file.sha256 and proof == (known.sha256, known.n_bytes):
             return known  # by another ETag, perhaps: the hash decides
-        version = answer.version if file.sha256 is None else Version(sha256=file.sha256)
-        return Listed(file.path, answer.n_bytes, 0, 0, version.tag(), file.sha256)
+        if file.sha256 is not None:
+            tag = Version(sha256=file.sha256).tag()
+        elif known is None or _is_elsewhere(file, known):
+            tag = answer.version.tag(file.target.mark)
+        else:
+            tag = answer.version.tag(address_of_tag(known.tag))
+        return Listed(file.path, answer.n_bytes, 0, 0, tag, file.sha256)
 
     def _later(self, file: ServerFile, why: str) -> _Found:
         """Return what is known of a file that cannot be asked for now, or why it is missing."""
         known = self._known.files.get(file.path)
         if known is None:
             return LeftOut(file.path, f"{why} ({file.place})")
+        if (other := _why_not_wanted(file, known)) is not None:
+            return LeftOut(file.path, f"{why}; {other} ({file.place})")
         self._unconfirmed[file.path] = why
         return known
 
@@ -343,6 +353,22 @@ def _is_proved(file: ServerFile, known: Listed, copy: Copy) -> bool:
     if file.sha256 is None:
         return False
     return (file.sha256, copy.n_bytes) == (known.sha256, known.n_bytes)
+
+
+def _is_elsewhere(file: ServerFile, known: Listed) -> bool:
+    """Return whether a file was found at another address, where its version says nothing here."""
+    address = address_of_tag(known.tag)
+    is_moved = address is not None and address != file.target.mark
+    return is_moved and not Version.of_tag(known.tag).is_of_bytes
+
+
+def _why_not_wanted(file: ServerFile, known: Listed) -> str | None:
+    """Return why what is known is not what the collection wants; None where it may be."""
+    if file.n_bytes not in (None, known.n_bytes):
+        return f"what is here has {known.n_bytes} bytes, and must have {file.n_bytes}"
+    if file.sha256 not in (None, known.sha256):
+        return f"what is here is not known to have the SHA-256 {file.sha256}"
+    return None
 
 
 def _is_left_out(found: _Found) -> bool:

@@ -220,11 +220,12 @@ class Reading:
         )
 
     def placed(self, source: int) -> Iterator[PlacedRow]:
-        """Yield the files of a source that are done, in the order of their paths."""
+        """Yield the files of a source that are done and in view, in the order of their paths."""
         after = ""
         while rows := self._rows(
             f"SELECT id, {COLUMNS}, placed_bytes, placed_s, placed_ns, set_mode, is_gone "
-            "FROM files WHERE source = ? AND path > ? AND state = 1 ORDER BY path LIMIT 1000",
+            f"FROM files WHERE source = ? AND path > ? AND state = 1{self._asked} "
+            "ORDER BY path LIMIT 1000",
             (source, after),
         ):
             with self._errors.interpreting():
@@ -233,10 +234,13 @@ class Reading:
             after = rows[-1][1]
 
     def stamps(self, source: int, path: str) -> list[Stamp]:
-        """Return what files of ours under a name looked like when they got it, the last first."""
+        """Return what files of ours under a name looked like when they got it, the last first.
+
+        One that is about to get it is not among them: what looks like it is somebody else's.
+        """
         rows = self._rows(
             "SELECT placed_bytes, placed_s, placed_ns FROM files WHERE source = ? AND path = ? "
-            "AND placed_bytes IS NOT NULL ORDER BY id DESC",
+            "AND placed_bytes IS NOT NULL AND state != 0 ORDER BY id DESC",
             (source, path),
         )
         with self._errors.interpreting():

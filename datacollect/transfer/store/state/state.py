@@ -443,6 +443,11 @@ class State(Reading):
                         ),
                     )
 
+    def forget_stamp(self, file: int) -> None:
+        """Note that a file that was about to get its name has not got it."""
+        with self._transaction() as db:
+            db.execute("UPDATE files SET placed_bytes = NULL WHERE id = ?", (file,))
+
     def make_way(self, source: int, path: str) -> None:
         """Forget files that are done at a name, or below it: something else takes their place."""
         with self._transaction() as db:

@@ -212,6 +212,8 @@ class Claims:
     def _why_not_instead(self, claim: Claim, copy: Copy, found: _Together) -> str | None:
         """Return why a claim does not replace a verified copy."""
         answer, key = claim.answer, self._content(claim)
+        if not answer.n_bytes and copy.n_bytes:
+            return f"it is empty now, and had {counted(copy.n_bytes, 'byte')} when it came"
         begins = self._begins.get(claim.path) or b""
         if key is not None and len(found.copies[key]) > 1:
             n_bytes, n_files = counted(answer.n_bytes, "byte"), len(found.copies[key])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,6 +58,12 @@ class Target:
         """The URL without its query, for messages."""
         bare = f"{self.origin.scheme}://{self.origin.authority}{self.path.partition('?')[0]}"
         return shown_text(bare)
+
+    @property
+    def mark(self) -> str:
+        """A short text for the address, without scheme and query, which no other address has."""
+        bare = f"{self.origin.authority}{self.path.partition('?')[0]}"
+        return hashlib.sha256(bare.encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
         """Show no secrets, wherever it is printed."""
