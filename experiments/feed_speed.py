@@ -218,7 +218,7 @@ def say(what: str, *facts: str) -> None:
 def touch_memory(folder: Path, n_bytes: int) -> None:
     """Have so much memory at hand: to a virtual machine its host gives it as it is first touched.
 
-    That takes the receiver's processor three times as long as to write.
+    That takes processor time which is not the feed's.
     """
     path, block = folder / "touched", bytes(2**20)
     with path.open("wb") as file:
