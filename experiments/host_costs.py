@@ -223,7 +223,6 @@ def pulled(
         try:
             assert agent.stdout is not None
             facts = json.loads(agent.stdout.readline())
-            pulled_by(folder, profile, facts, n_bytes, None)
             return [pulled_by(folder, profile, facts, n_bytes, each) for each in connections]
         finally:
             agent.terminate()
@@ -275,7 +274,7 @@ def pull_table(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> tupl
 
     Return a row of all, and the lines of a table: the middle of all rounds counts.
     """
-    found = pulled(folder, profile, PULLED_BY * rounds)
+    _, *found = pulled(folder, profile, (None, *PULLED_BY * rounds))  # the first loads programs
     lines, errors = [PULL_HEAD], []
     used = {use.connections: use for use in profile.parts.pulls}
     for connections in PULLED_BY:
