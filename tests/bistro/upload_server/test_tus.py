@@ -499,7 +499,7 @@ def test_command_says_what_to_do_where_there_is_nothing_to_ask(event, tmp_path, 
         return " ".join(capsys.readouterr().err.split())
 
     certificate.write_text("nothing")
-    assert "must begin with a certificate in PEM; copy it again" in refused()
+    assert "must hold a certificate in PEM; copy it again" in refused()
     certificate.unlink()
     assert "no such file; the agent makes this certificate at its first start" in refused()
     # A file that is there and cannot be read is no matter of the agent's start.
