@@ -280,5 +280,5 @@ def test_receipts_that_prove_nothing_are_named(collecting, capsys):
     assert run([*arguments, "--receipts", "odd"]) == 0
     said = capsys.readouterr()
     assert "x.receipt.json" in said.err + said.out
-    assert "y.receipt.json: does not prove that it was collected" in said.err + said.out
+    assert "y.receipt.json: the receipt does not prove that" in said.err + said.out
     assert "0 are proved by receipts" in said.out

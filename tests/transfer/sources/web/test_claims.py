@@ -149,7 +149,7 @@ def test_one_pointer_for_all_is_no_file_and_pointers_that_differ_are_and_are_tol
         (ERROR, ERROR[:-1] + b" }", None),
         (DATA[0], DATA[1], None),
         (DATA[0], DATA[1][:5], None),
-        (DATA[0], b"", None),
+        (DATA[0], b"", "it is empty now, and had"),
         (pointer("a"), pointer("b"), None),
     ],
 )

@@ -106,7 +106,7 @@ def test_no_copy_counts_that_the_collection_contradicts(pulled, arrived, tmp_pat
     assert arrived() == {"a.bin": OLD}
 
 
-def test_a_copy_does_not_become_an_empty_file(pulled, arrived):
+def test_an_only_copy_does_not_become_an_empty_file(pulled, arrived):
     """One file has no neighbours that could show it; each question is answered by nothing."""
     with tiny_server({"a.bin": OLD}) as tiny:
         assert pulled(tiny, paths_of(tiny)).complete

@@ -212,7 +212,8 @@ class Claims:
     def _why_not_instead(self, claim: Claim, copy: Copy, found: _Together) -> str | None:
         """Return why a claim does not replace a verified copy."""
         answer, key = claim.answer, self._content(claim)
-        if not answer.n_bytes and copy.n_bytes:
+        if len(self._own) == 1 and not answer.n_bytes and copy.n_bytes:
+            # It has no neighbours which could show that the server answers everything by nothing.
             return f"it is empty now, and had {counted(copy.n_bytes, 'byte')} when it came"
         begins = self._begins.get(claim.path) or b""
         if key is not None and len(found.copies[key]) > 1:
