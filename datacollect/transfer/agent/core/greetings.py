@@ -66,7 +66,7 @@ def seen_of(awaited: Awaited, ahead: bytes) -> Seen | None:
     (None, <Awaited.HTTP_ANSWER: 3>)
     >>> seen_of(Awaited.GREETING, b"EHLO me\r\n")
     Traceback (most recent call last):
-    datacollect.errors.ProblemError: only TLS and CONNECT requests pass here
+    datacollect.errors.ProblemError: this agent passes only TLS and CONNECT requests
     """
     if awaited is Awaited.TLS_ANSWER:
         return _tls_answer(ahead)
