@@ -44,12 +44,16 @@ class Collected:
         is_logged: bool = True,
         opened: tuple[int, ...] = (1, 2),
         times_s: dict[int, int] | None = None,
+        names: dict[int, str] | None = None,
     ) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.place = str(folder / "register") if place is None else place
         north = MadeBistro(EVENT, "north", folder / "segments/north")
-        self.uploads = {n: HandedIn(EVENT, n, content) for n, content in CONTENTS.items()}
+        self.uploads = {
+            n: HandedIn(EVENT, n, content, name=(names or {}).get(n, "return.pdf"))
+            for n, content in CONTENTS.items()
+        }
         north.push(*self.uploads.values())
         opener = Opener((str(FIRST_IDENTITY),), None, folder / "segments", folder / "files")
         opener.prepare()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LIST = ".files.json"
 FORMAT = "datacollect-files/1"
 MOST_NAME_CHARACTERS = 60
+# Of a name that is shown, and names nothing: as many as file systems have bytes for one.
+_MOST_GIVEN_CHARACTERS = 255
 # What all systems can write, and no program takes for more than a name.
 _UNSAFE = re.compile(r"[^\w.,'()@+ -]")
 _BLOCK_BYTES = 2**20
@@ -59,6 +61,18 @@ def safe_name(name: object) -> str:
         return "file"
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
     return _UNSAFE.sub("_", last)[-MOST_NAME_CHARACTERS:].strip(". ") or "file"
+
+
+def given_name(name: object) -> str:
+    r"""Return what a person has named a file, as it may be shown: on one line, without folders.
+
+    >>> [given_name(each) for each in ("Étude: 1/2 é?.pdf", "C:\\a*b\n.txt", 7)]
+    ['2 é?.pdf', 'a*b_.txt', '']
+    """
+    if not isinstance(name, str):
+        return ""
+    last = re.split(r"[/\\]", name)[-1][-_MOST_GIVEN_CHARACTERS:]
+    return "".join(each if each.isprintable() else "_" for each in last)
 
 
 class SafePaths:

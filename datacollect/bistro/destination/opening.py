@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.destination.file_sets import (
     LIST,
+    given_name,
     name_folder,
     remove_left,
     safe_name,
@@ -70,6 +71,7 @@ class Result(NamedTuple):
     file: str | None = None
     n_bytes: int | None = None
     sha256: bytes | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ class Opener:
             with beside.open("wb+") as out, _Joined(self.segments / upload.bistro, parts) as whole:
                 written = _Written(out)
                 opened = _unsealed(whole, written, self.identities, upload.sha256)
-                ticket, name = self._checked(opened, opening)
+                ticket, header = self._checked(opened, opening)
+                name = safe_name(header.get("name"))
                 out.flush()
                 count = self._n_files(opened)
                 if count > 1:
@@ -148,8 +151,9 @@ class Opener:
             raise not_written(self.into / entry, error) from None
         finally:
             beside.unlink(missing_ok=True)
-        file = f"{entry}/{name}"
-        return Result(upload, "", ticket, file, written.n_bytes, written.digest.digest())
+        of_file = f"{entry}/{name}", written.n_bytes, written.digest.digest()
+        given = given_name(header.get("name"))
+        return Result(upload, "", ticket, *of_file, "" if given == name else given)
 
     def _n_files(self, opened: Opened) -> int:
         count = n_files(opened.inner.header)
@@ -168,17 +172,16 @@ class Opener:
             shutil.rmtree(folder, ignore_errors=True)
         return f"{entry}/{LIST}", len(data), hashlib.sha256(data).digest()
 
-    def _checked(self, opened: Opened, opening: Opening) -> tuple[str | None, str]:
-        """Return the number of the ticket inside the seal, and a name for the file."""
+    def _checked(self, opened: Opened, opening: Opening) -> tuple[str | None, Mapping[str, Any]]:
+        """Return the number of the ticket inside the seal, and the header there."""
         commitment = opening.upload.commitment
         if opened.content_p != commitment.content:
             raise _RefusedError(OTHER_CONTENT)
         header = _header(opened.inner.header)
         if header.get("event") != commitment.event.hex():
             raise _RefusedError(OTHER_CONTENT)
-        name = safe_name(header.get("name"))
         if self.ticket_keys is None:
-            return None, name
+            return None, header
         ticket, owner = header.get("ticket"), commitment.owner
         # The owner has signed which ticket pushes: nobody else can have put another one inside.
         if ticket != opening.upload.ticket or not isinstance(ticket, str) or owner is None:
@@ -195,7 +198,7 @@ class Opener:
         if revoked_s is not None and (opening.time_s is None or opening.time_s > revoked_s):
             raise _RefusedError(OTHER_TICKET)
         self._require_mark(commitment, key)
-        return ticket, name
+        return ticket, header
 
     def _require_mark(self, commitment: Commitment, ticket_key: str) -> None:
         """Refuse what nobody would find in a log who looks for what the ticket's owner committed.

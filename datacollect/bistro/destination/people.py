@@ -272,7 +272,7 @@ def _draft(row: Row, here: Place, folder: Path, latest_s: int) -> Draft:
     kept = next((kept for place, kept in row.kept if place.is_same(here)), None)
     state = _state(row, folder, kept, is_late=late_s is not None)
     why = row.why if state in (REFUSED, TOO_LATE) and row.word else ""
-    name, n_bytes, parts = _files_of(row.file, folder, kept)
+    name, n_bytes, parts = _files_of(row, folder, kept)
     if state == NOT_HERE and row.file is not None and not name:
         why = f"{FILES}/{row.file}, the list of its files, is missing or damaged; {PUT_BACK}"
     about = (row.time_s, late_s, row.bistros, row.file)
@@ -295,16 +295,17 @@ def _state(row: Row, folder: Path, kept: KeptFile | None, *, is_late: bool) -> s
 
 
 def _files_of(
-    file: str | None, folder: Path, kept: KeptFile | None
+    row: Row, folder: Path, kept: KeptFile | None
 ) -> tuple[str, int | None, tuple[DraftFile, ...]]:
     """Return what a draft's only or first file is called, bytes of all, and each of several."""
-    if file is None:
+    if row.file is None:
         return "", None, ()
-    above, _, name = file.rpartition("/")
+    above, _, name = row.file.rpartition("/")
     if name != LIST:
-        return name, None if kept is None else kept.n_bytes, ()
+        return row.name or name, None if kept is None else kept.n_bytes, ()
     parts = tuple(
-        DraftFile(each.name, f"{above}/{each.file}", each.n_bytes) for each in set_at(folder, file)
+        DraftFile(each.name, f"{above}/{each.file}", each.n_bytes)
+        for each in set_at(folder, row.file)
     )
     if not parts:
         return "", None, ()

@@ -72,6 +72,8 @@ CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 # lack it, and know no size of theirs.
 KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
+# What people have named their files, where that is no name of a file here.
+NAMES = "CREATE TABLE IF NOT EXISTS names (entry BLOB PRIMARY KEY, name TEXT)"
 # Whether the ticket of an upload was revoked before the time that is known, and after a lesser one.
 _REVOKED_SINCE = """EXISTS (SELECT 1 FROM revoked JOIN entries ON since_s < time_s
     WHERE revoked.ticket = told_ticket AND entries.entry = uploads.entry AND since_s >= ?)"""
@@ -128,6 +130,7 @@ class Register:
         self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
         try:
             self._db.add(KEPT)
+            self._db.add(NAMES)
             self.losses = Losses(self._db)
             self.held = Holdings(self._db, event)
             self.logs = KeptLogs(self._db)
@@ -238,6 +241,7 @@ class Register:
         file: str | None = None,
         n_bytes: int | None = None,
         sha256: bytes | None = None,
+        name: str = "",
     ) -> None:
         """Keep what opening an upload has shown, and the verdict that follows.
 
@@ -257,6 +261,8 @@ class Register:
             Where it was written.
         n_bytes, sha256 : int and bytes, optional
             Of what was written.
+        name : str, optional
+            What the person has named it, where `file` cannot be named so.
         """
         entry = upload.commitment.entry
         with self._db.transaction():
@@ -274,6 +280,8 @@ class Register:
             )
             if file is not None and n_bytes is not None and self._here is not None:
                 self._keep(entry, self._here, KeptFile(file, n_bytes, sha256))
+            if name:
+                self._db.insert("names", [(entry, name)])
 
     def _keep(self, entry: bytes, place: Place, file: KeptFile) -> None:
         at = (place.host, place.machine, place.folder)
@@ -310,6 +318,7 @@ class Register:
                 self._db.rows("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", (entry,))
                 self._db.rows("UPDATE entries SET file = NULL WHERE entry = ?", (entry,))
                 self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
+                self._db.rows("DELETE FROM names WHERE entry = ?", (entry,))
 
     def _is_refused_by(self, upload: Upload) -> bool:
         """Return whether an upload that was refused decides on its entry."""

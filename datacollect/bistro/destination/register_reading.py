@@ -51,6 +51,8 @@ class Row(NamedTuple):
         where neither is known.
     is_forgotten : bool
         Whether its file was removed for good, with all that named its person.
+    name : str
+        What its person has named the only file; empty where `file` ends with that name.
     """
 
     entry: bytes
@@ -63,6 +65,7 @@ class Row(NamedTuple):
     kept: tuple[tuple[Place, KeptFile], ...] = ()
     ticket: str = ""
     is_forgotten: bool = False
+    name: str = ""
 
 
 @contextmanager
@@ -91,10 +94,10 @@ def reading(place: str, event: str | None) -> Iterator[Iterator[Row]]:
                 f"{db.name}: is the register of {whose}, and not of event {event}; name the one "
                 "that was used to collect"
             )
-        yield _rows(db, has_kept=db.has("kept"))
+        yield _rows(db, has_kept=db.has("kept"), has_names=db.has("names"))
 
 
-def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
+def _rows(db: _Database, *, has_kept: bool, has_names: bool) -> Iterator[Row]:
     last, place_of = b"", cache(Place)
     gone = db.rows("SELECT entry FROM forgotten") if db.has("forgotten") else []
     forgotten = {entry for (entry,) in gone}
@@ -123,9 +126,12 @@ def _rows(db: _Database, *, has_kept: bool) -> Iterator[Row]:
             entry: tuple(name for _, name in some)
             for entry, some in groupby(named, lambda row: row[0])
         }
+        of_names = "SELECT entry, name FROM names WHERE entry >= ? AND entry <= ?"
+        names = dict(db.rows(of_names, between)) if has_names else {}
         for entry, time_s, word, why, is_logged, file, ticket in page:
             of_entry = bistros.get(entry, ()), kept.get(entry, ()), ticket, entry in forgotten
-            yield Row(entry, time_s, word, why, bool(is_logged), file, *of_entry)
+            known = entry, time_s, word, why, bool(is_logged), file
+            yield Row(*known, *of_entry, names.get(entry, ""))
         last = page[-1][0]
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import closing
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from instances.collected import EVENT, EVENT_DATA, Collected
 from instances.events import key_of
 
-from datacollect.bistro.destination.file_sets import LIST, take_apart
+from datacollect.bistro.destination.file_sets import LIST, safe_name, take_apart
 from datacollect.bistro.destination.losses import KeptFile
 from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
 from datacollect.bistro.destination.people import (
@@ -32,7 +34,8 @@ from datacollect.bistro.destination.people import (
 )
 from datacollect.bistro.destination.people_list import PeopleList, write_csv, write_html
 from datacollect.bistro.destination.place import Place
-from datacollect.bistro.destination.register_reading import Row
+from datacollect.bistro.destination.register import Register
+from datacollect.bistro.destination.register_reading import Row, reading
 from datacollect.bistro.formats.custody.verdicts import NEVER_CAME
 from datacollect.bistro.formats.event.marks import MarkKey
 from datacollect.bistro.formats.log.file_list import frame
@@ -183,6 +186,28 @@ def test_links_bear_the_names_that_people_gave(tmp_path, here):
     assert link_files(people, tmp_path, into) == 2
     names = {path.name: path.read_bytes() for path in (into / "Ann").iterdir()}
     assert names == {"a.pdf": b"somebody's own", "a (2).pdf": b"\1", "a (3).pdf": b"\2"}
+
+
+@pytest.mark.parametrize("name", ["Thèse: ½ * (final)?.pdf", "long" * 40 + ".pdf", "a\u202eb.pdf"])
+def test_a_file_is_listed_by_the_name_that_its_person_gave(tmp_path, name):
+    """On the disk it has another; what would turn a line of text round is not shown."""
+    made = Collected(tmp_path / "out", names={1: name})
+    here, entry = Place.of(tmp_path / "out"), made.uploads[1].entry
+
+    def drafts():
+        with reading(made.place, EVENT.id.hex()) as rows:
+            known = [row._replace(ticket="01") for row in rows if row.entry == entry]
+        return found(tmp_path / "out", here, known)[0].drafts
+
+    [draft] = drafts()
+    assert draft.name == name.replace("\u202e", "_")
+    assert draft.file == f"{entry.hex()}/{safe_name(name)}"
+    link_files([HandedIn("Ann", drafts=(draft,))], tmp_path / "out", tmp_path / "by")
+    assert (tmp_path / "by" / "Ann" / safe_name(name)).read_bytes() == b"income"
+    with closing(Register(made.place, EVENT, here)) as register:
+        register.forget([entry])
+    assert [each.name for each in drafts()] == [""]
+    assert name.encode() not in (Path(made.place) / "register.sqlite").read_bytes()
 
 
 @pytest.fixture
