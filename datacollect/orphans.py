@@ -4,7 +4,8 @@ Nobody tells a child whose parent is killed. So the parent keeps one end of a pi
 it lives; the kernel closes it, and that ends the child. Linux ends it by a signal, whatever it
 does: solvers hold Python's lock for hours, and no thread gets its turn. `PR_SET_PDEATHSIG` would
 end it with the *thread* that has started it, while the parent goes on; a pipe does not, and says
-also of a parent that has ended before the child looks.
+also of a parent that has ended before the child looks. Programs of others do not look: one is left
+behind by a parent that is killed in the instant between starting it and asking the kernel.
 
 Nothing but the standard library is imported here.
 """
