@@ -8,6 +8,7 @@ all, and somebody says why. Afterwards the same without a fault ends well.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import socket
 import sys
@@ -81,7 +82,11 @@ def talk(tunnel: dc.Tunnel) -> str:
     """Say what there is to say; return what is wrong with the answer, if it is one."""
     tunnel.socket.settimeout(limit_s(WITHIN_S))
     tunnel.socket.sendall(DATA)
-    tunnel.socket.shutdown(socket.SHUT_WR)
+    try:
+        tunnel.socket.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        # So says the kernel where the reset came before the end was said, and all was sent by then.
+        raise ConnectionError if error.errno == errno.ENOTCONN else error from error
     answer = b""
     while part := tunnel.socket.recv(65_536):
         answer += part
