@@ -18,6 +18,7 @@ from datacollect.net.keys import PrivateKey, write_private_key
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config.file import AgentConfig
+from datacollect.transfer.agent.core.events import ClockReading
 from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 
@@ -40,6 +41,22 @@ class RunningAgent:
     @property
     def place(self) -> str:
         return f"127.0.0.1:{self.address[1]}"
+
+    def let_pass(self, seconds: float) -> None:
+        """Have its clock go on at once, as if so long had passed, and wait until it has looked."""
+        shell, looked = self.agent._shell, threading.Event()
+        now, tick = shell.now, shell.loop._tick
+
+        def later() -> ClockReading:
+            reading = now()
+            return ClockReading(reading.monotonic_s + seconds, reading.unix_s)
+
+        def look() -> None:
+            tick()
+            looked.set()
+
+        shell.now, shell.loop._tick = later, look
+        assert looked.wait(ENDS_WITHIN_S)
 
     def logged(self, what: str, within_s: float = 10.0, n: int = 1) -> list[dict]:
         """Return its records of a kind, as soon as there are so many."""

@@ -1,8 +1,9 @@
-"""A port of loopback for who has to be told one beforehand."""
+"""A port of loopback for who has to be told one beforehand; and one where nobody listens."""
 
 import random
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # The kernel gives ports from this range to whoever connects, at any moment.
@@ -26,3 +27,11 @@ def free_port() -> int:
             bound.bind(("127.0.0.1", port))
             return int(bound.getsockname()[1])
     raise AssertionError("no port is free")
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """Hold a port that nobody listens on, nor is given: who connects there is refused."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", free_port()))
+        yield held.getsockname()[1]

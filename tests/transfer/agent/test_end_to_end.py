@@ -139,11 +139,11 @@ def test_an_answer_under_way_is_told_as_it_moves(tmp_path):
         begun_s = other.active_s
         buffer = memoryview(bytearray(4096))
         # Between two answers it is not busy, for an instant.
-        while (other.active_s <= begun_s or not other.busy) and time.monotonic() < until_s:
+        while not (is_told := other.active_s > begun_s and other.busy):
+            assert time.monotonic() < until_s
             with contextlib.suppress(TransferError):
                 session._channel.fill(buffer)
-        assert other.busy
-        assert other.active_s > begun_s
+        assert is_told
 
 
 def test_what_collectors_of_the_version_before_send_is_answered_as_before(tmp_path):

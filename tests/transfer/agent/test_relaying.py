@@ -20,6 +20,7 @@ from instances.agents import (
     write_agent,
 )
 from instances.greetings import SERVER_HELLO, client_hello, greet
+from instances.ports import closed_port
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
@@ -152,9 +153,10 @@ def test_a_ticket_cannot_be_used_twice_not_even_after_a_restart(tmp_path, target
 
 
 def test_a_next_host_that_is_not_there(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        place = f"127.0.0.1:{free.getsockname()[1]}"
-    with running(write_agent(tmp_path, "R", connect_to={"T": place})) as relay:
+    with (
+        closed_port() as port,
+        running(write_agent(tmp_path, "R", connect_to={"T": f"127.0.0.1:{port}"})) as relay,
+    ):
         with pytest.raises(RefusedError, match="T cannot be reached: Connection refused") as caught:
             dial_relay(relay)
         assert caught.value.status == 502

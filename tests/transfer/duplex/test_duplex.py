@@ -120,7 +120,7 @@ def test_a_wire_that_ends_without_a_word_is_a_reset_to_both_programs(joined, hal
 def test_a_program_that_closes_with_something_unsaid_to_it_is_a_reset(joined):
     joined.near.close()
     assert joined.far.recv(1) == b""
-    for _ in range(200):
+    for _ in range(2000):  # more than all buffers on the way hold
         try:
             joined.far.sendall(bytes(2**16))
         except ConnectionError:
@@ -170,7 +170,7 @@ def test_no_more_bytes_pass_than_are_allowed(join):
     with suppress(TimeoutError):
         for _ in range(1000):
             joined.near.sendall(bytes(2**16))
-    assert over.wait(5)
+    assert over.wait(30)
     joined.server.cut("its bytes are spent")
     n_bytes = len(received(joined.far))
     assert 0 < n_bytes <= 100_000

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 from instances.agents import KEY, received, running, write_agent
+from instances.ports import closed_port
 from instances.tunnels import collection_of, counting, echoing, service, tunnel_agent
 
 import datacollect as dc
@@ -93,7 +94,9 @@ def test_the_route_is_the_widest_and_the_next_one_where_a_relay_is_gone(held, tm
         assert tunnel.route == ("D", "K2", "S1")
         assert asked(tunnel) == b"got 1000"
     assert told == []
-    tree["agents"]["K2"]["url"] = tree["agents"]["K1"]["url"]
+    gone = f"https://127.0.0.1:{held.enter_context(closed_port())}"
+    for name in ("K1", "K2"):
+        tree["agents"][name]["url"] = gone
     with dc.tunnel(tree, "S1:echo", tell=told.append) as tunnel:
         assert tunnel.route == ("D", "S1")
         assert asked(tunnel) == b"got 1000"
@@ -107,9 +110,8 @@ def test_the_route_is_the_widest_and_the_next_one_where_a_relay_is_gone(held, tm
 def test_relays_are_the_last_resort_where_no_link_is_known(held, tmp_path):
     """S1 is reached over K1 alone."""
     tree, _ = world(held, tmp_path, relays=["K1"])
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        place = closed.getsockname()
-    tree["agents"]["S1"]["url"] = f"https://127.0.0.1:{place[1]}"
+    port = held.enter_context(closed_port())
+    tree["agents"]["S1"]["url"] = f"https://127.0.0.1:{port}"
     with dc.tunnel(tree, "S1:echo") as tunnel:
         assert tunnel.route == ("D", "K1", "S1")
         assert asked(tunnel) == b"got 1000"
@@ -284,8 +286,7 @@ def test_an_agent_without_tunnels_is_named(two_agents):
 
 
 def test_a_service_that_is_away_is_named(held, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        place = f"127.0.0.1:{closed.getsockname()[1]}"
+    place = f"127.0.0.1:{held.enter_context(closed_port())}"
     s1 = held.enter_context(running(tunnel_agent(tmp_path, {"ssh": place})))
     with pytest.raises(RefusedError, match="ssh cannot be reached: Connection refused"):
         dc.tunnel(collection_of(tmp_path, s1), "S1:ssh")
