@@ -16,7 +16,6 @@ import contextlib
 import io
 import json
 import os
-import socket
 import stat
 import sys
 import threading
@@ -38,6 +37,7 @@ from faults.copies import DONE, SAID, Trial  # noqa: E402
 from faults.time_limits import Late, Waiting, limit_s  # noqa: E402
 from instances.agents import RunningAgent, write_agent  # noqa: E402
 from instances.measuring import measure_table, write_hosts  # noqa: E402
+from instances.ports import free_port  # noqa: E402
 from measuring.operator.modelled_wire import ModelledWire  # noqa: E402
 
 from datacollect.commands.main import run as run_command  # noqa: E402
@@ -85,11 +85,8 @@ def agents_of(folder: Path, names: str) -> Iterator[None]:
         found: dict[str, RunningAgent] = {}
         for name in names:
             places = {other: agent.place for other, agent in found.items()}
-            with socket.socket(type=socket.SOCK_DGRAM) as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
             (folder / name).mkdir(exist_ok=True)
-            table = measure_table(udp_port=port)
+            table = measure_table(udp_port=free_port())
             path = write_agent(folder / name, name, connect_to=places, more=table)
             config = AgentConfig.from_file(path)
             records: list[dict] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +22,8 @@ from datacollect.net.keys import write_private_key
 
 pytestmark = pytest.mark.slow
 
-RATE = 1_000_000
+# Long enough that nobody is late to kill it.
+RATE, SECONDS = 1_000_000, 7
 COMMAND = (sys.executable, "-m", "datacollect")
 
 
@@ -77,6 +80,12 @@ def send(folder, seconds):
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
 
 
+def stop(process):
+    """Stop a process, and wait until all of it has stopped."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 def wait_for_bytes(folder, n_bytes):
     """Wait until the receiver has so much of the feed."""
     until_s = time.monotonic() + 60
@@ -101,7 +110,7 @@ def world(folder, relays=()):
 def test_an_agent_that_is_killed_loses_nothing(tmp_path, victim):
     with world(tmp_path, ["K1"]) as agents:
         feed_file(tmp_path, *agents)
-        with send(tmp_path, 3) as sender:
+        with send(tmp_path, SECONDS) as sender:
             wait_for_bytes(tmp_path, RATE)
             agent = agents[0 if victim == "receiver" else 1]
             agent.kill()
@@ -109,13 +118,13 @@ def test_an_agent_that_is_killed_loses_nothing(tmp_path, victim):
             told = json.loads(sender.stdout.read())
         assert (sender.returncode, told["complete"]) == (0, True)
         assert told["counts"]["reconnections"] >= 1
-        assert (tmp_path / "feeds" / "scan7").read_bytes() == counted_bytes(0, 3 * RATE)
+        assert (tmp_path / "feeds" / "scan7").read_bytes() == counted_bytes(0, SECONDS * RATE)
 
 
 def test_a_sender_that_is_killed_goes_on_with_its_spill(tmp_path):
     with world(tmp_path) as agents:
         feed_file(tmp_path, *agents, spill="spill")
-        with send(tmp_path, 3) as sender:
+        with send(tmp_path, SECONDS) as sender:
             wait_for_bytes(tmp_path, RATE)
             sender.kill()
         assert not (tmp_path / "feeds" / "scan7").exists()
@@ -133,9 +142,11 @@ def test_a_spill_that_lost_power_goes_on_behind_what_the_receiver_has(tmp_path):
     """The spill is what it was a while ago, on another start of the host."""
     with world(tmp_path) as agents:
         feed_file(tmp_path, *agents, spill="spill")
-        with send(tmp_path, 2) as sender:
+        with send(tmp_path, SECONDS) as sender:
             wait_for_bytes(tmp_path, RATE // 4)
+            stop(sender)  # what is copied is of one instant
             shutil.copytree(tmp_path / "spill", tmp_path / "before")
+            sender.send_signal(signal.SIGCONT)
             wait_for_bytes(tmp_path, RATE)
             sender.kill()
         shutil.rmtree(tmp_path / "spill")
@@ -153,7 +164,7 @@ def test_a_spill_that_lost_power_goes_on_behind_what_the_receiver_has(tmp_path):
 def test_a_sender_without_a_spill_leaves_what_was_written(tmp_path):
     with world(tmp_path) as agents:
         feed_file(tmp_path, *agents)
-        with send(tmp_path, 3) as sender:
+        with send(tmp_path, SECONDS) as sender:
             wait_for_bytes(tmp_path, RATE)
             sender.kill()
         # What has come is on the disk, and the report says up to where, and that it is no end.

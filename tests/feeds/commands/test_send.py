@@ -111,7 +111,7 @@ def test_several_feeds_and_their_page(tmp_path):
         for name in ("one", "two"):
             write_feed(tmp_path, agent, name=name)
         (tmp_path / "feeds.toml").write_text(
-            'format = "datacollect-feeds/1"\n[[feeds]]\nfile = "one.json"\ngenerate = "2 s"\n'
+            'format = "datacollect-feeds/1"\n[[feeds]]\nfile = "one.json"\ngenerate = "6 s"\n'
             '[[feeds]]\nfile = "two.json"\ninput = "one.json"\n'
         )
         words = ["feed", "run", "feeds.toml", "--page", "0", "--json"]

@@ -78,7 +78,7 @@ def test_a_lease_is_one_tests_at_a_time_and_the_kernel_knows(tests, config):
 
 def test_a_lease_ends_by_its_time_alone(tests, config):
     one = ticket(tests)
-    tests.ask(one, 1, 1.0)
+    tests.ask(one, 1, 3.0)
     test = tests.begin(one, "tcp")
     assert test.over.wait(30.0)
     with pytest.raises(RefusedError, match="lease has ended"):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import need
 from instances.measuring import OPERATOR
+from instances.ports import free_port
 
 from datacollect.measurement.sample_store import read_parts
 from datacollect.measuring.operator import iperf3_tests
@@ -204,12 +205,12 @@ def test_what_iperf3_cannot_do_is_refused_before_anything_runs(tmp_path, call, t
 def test_ping_without_the_program_connects_to_the_server(tmp_path, call, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     options = ("-o", str(tmp_path / "samples"), "--count", "2", "--every", "0.2", "--json")
-    with socket.create_server(("127.0.0.2", 0)) as listener:
+    with socket.create_server(("127.0.0.2", free_port())) as listener:
         hosts = write_hosts(tmp_path, listener.getsockname()[1])
         code, out, _ = call("measure", "ping", hosts, *options)
     assert code == 0
     (row,) = json.loads(out)["samples"]
-    assert 0 < row["rtt_s"] < 1
+    assert 0 < row["rtt_s"] < 10
     assert json.loads(row["settings"])["by"] == "tcp handshake"
     code, out, _ = call("measure", "ping", hosts, *options)
     assert code == 1
@@ -237,8 +238,7 @@ def test_ping_asks_the_program(tmp_path, call, fake):
 @contextmanager
 def server():
     """Run an iperf3 server; yield its port."""
-    with socket.create_server(("127.0.0.2", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["iperf3", "--forceflush", "-s", "-B", "127.0.0.2", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ import pytest
 from instances.agents import write_agent
 from instances.installed_packages import without_package
 from instances.measuring import OPERATOR, measure_table
+from instances.ports import free_port
 
 from datacollect.commands.main import run
 from datacollect.measurement.sample_store import read_parts, write_part
@@ -96,7 +96,7 @@ def test_a_test_is_announced_run_and_kept(agents, tmp_path, capsys):
     kept = {row["tool"]: row for row in rows(folder)}
     assert kept["tcp"]["ended"] == kept["ping"]["ended"] == "done"
     assert 0 < kept["tcp"]["bandwidth_bytes_per_s"] < 8e6
-    assert 0 <= kept["ping"]["rtt_s"] < 1
+    assert 0 <= kept["ping"]["rtt_s"] < 10
     log = (tmp_path / "S/S.log").read_text()
     assert [json.loads(line)["what"] for line in log.splitlines() if '"to"' in line] == [
         *("tcp test", "ping test")
@@ -298,10 +298,8 @@ def test_an_operator_that_is_killed_leaves_both_hosts_free(agents, tmp_path):
 
 def paired(folder: Path, held: ExitStack):
     """S sends pairs to D at 20 kB/s: processes, and the file of both."""
-    with socket.socket(type=socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    receiver, at_d = held.enter_context(started(agent_file(folder, "D", udp_port=port)))
+    path = agent_file(folder, "D", udp_port=free_port())
+    receiver, at_d = held.enter_context(started(path))
     place = at_d["url"].removeprefix("https://")
     path = agent_file(folder, "S", {"D": place}, rate=20_000)
     sender, at_s = held.enter_context(started(path))
@@ -333,7 +331,8 @@ def test_an_end_that_is_killed_while_pairs_are_sent_is_named(tmp_path, killed):
         sender, receiver, hosts = paired(tmp_path, held)
         command = [*DATACOLLECT, "measure", "pairs", hosts, "-o", str(tmp_path / "samples")]
         with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE) as operator:
-            begun(tmp_path, "D")
+            for name in "DS":
+                begun(tmp_path, name)
             (receiver if killed == "D" else sender).kill()
             out, _ = operator.communicate(timeout=60)
             assert operator.returncode == 1
@@ -375,7 +374,8 @@ def test_an_end_that_is_killed_is_named_and_its_bytes_stay_counted(agents, tmp_p
     sender, receiver, hosts = agents
     folder = tmp_path / "samples"
     with measuring_process(hosts, folder) as operator:
-        begun(tmp_path, "D")
+        for name in "DS":
+            begun(tmp_path, name)
         (receiver if killed == "D" else sender).kill()
         out, _ = operator.communicate(timeout=60)
         assert operator.returncode == 1

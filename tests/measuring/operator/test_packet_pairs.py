@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 import pytest
 from instances.agents import running, write_agent
 from instances.measuring import OPERATOR, entry_of, measure_table, measuring
+from instances.ports import free_port
 from measuring.operator.modelled_wire import ModelledWire
 
 from datacollect.measuring.agent import pair_receiving, pair_sending
@@ -24,11 +25,6 @@ from datacollect.transfer.agent.config.file import AgentConfig
 
 MBIT = 125_000.0
 GREETINGS, GREETING = 6, 2**31
-
-
-def free_udp_port() -> int:
-    with udp_socket() as one:
-        return one.getsockname()[1]
 
 
 def udp_socket() -> socket.socket:
@@ -51,7 +47,7 @@ def came(listener: socket.socket) -> list[bytes]:
 @contextmanager
 def pair(folder, sender=None, receiver=None):
     """S sends to D; keywords for their tables [measure]."""
-    receiver = {"udp_port": free_udp_port(), **(receiver or {})}
+    receiver = {"udp_port": free_port(), **(receiver or {})}
     with (
         measuring(folder, "D", **receiver) as to,
         measuring(folder, "S", {"D": to.place}, **(sender or {})) as by,

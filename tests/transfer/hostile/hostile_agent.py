@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from blake3 import blake3
+from instances.ports import free_port
 from transfer.hostile.json_lines import encoded
 
 from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
@@ -105,7 +106,8 @@ class HostileAgent:
             path.write_bytes(text)
         self.fingerprint = fingerprint_of_file(paths[0])
         self.tls = server_context(*paths)
-        self.host, self.port = host, 0
+        # Not one of those that the kernel gives out: nobody else listens there while it is gone.
+        self.host, self.port = host, free_port()
         self._open = []
         self.resume()
 

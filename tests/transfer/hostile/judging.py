@@ -16,7 +16,8 @@ from transfer.hostile.hostile_agent import HostileAgent
 import datacollect as dc
 from datacollect.net.keys import new_private_key, write_private_key
 
-PATIENCE_S, TIMEOUT_S = 1.5, 1.0
+# Longer than a healthy source may pause on a loaded machine.
+PATIENCE_S, TIMEOUT_S = 4.0, 2.5
 # What the issue of being stuck is about: whatever others do, the healthy source is there by then.
 # On a loaded machine, too: only who waits for others for good is later.
 HEALTHY_WITHIN_S = 60.0

@@ -156,7 +156,7 @@ def require_modest(tmp_path, key, cases, stop_after_s):
     hostile = [
         HostileAgent(f"H{i}", tmp_path, FILES, case.misbehaviours) for i, case in enumerate(cases)
     ]
-    limits = {"patience_s": 1.5, "timeout_s": 5.0}
+    limits = {"patience_s": 4.0, "timeout_s": 5.0}
     first = collection(key, healthy, **limits)
     second = collection(key, healthy, *hostile, **limits)
     for agent in hostile:  # so that hashes are asked for, too

@@ -32,7 +32,7 @@ def collection_of(tmp_path):
             "destination": "D",
             "key": str(tmp_path / "collector.key"),
             "agents": {agent.name: agent.entry for agent in agents},
-            "limits": {"patience_s": 2.0, "timeout_s": 5.0},
+            "limits": {"patience_s": 20.0, "timeout_s": 20.0},
         } | more
 
     return make

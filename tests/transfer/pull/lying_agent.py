@@ -9,6 +9,7 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 from blake3 import blake3
+from instances.ports import free_port
 
 from datacollect.net.connect import ESTABLISHED, parse_connect
 from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
@@ -39,6 +40,9 @@ class LyingAgent:
         The status with which it answers all that needs a ticket.
     first_byte_s : float
         What it takes before it answers a request for bytes of files.
+    awaits, tells : dict of str to threading.Event
+        By the beginning of a target: what it waits for before it answers, and whom it tells that it
+        was asked.
     page_s : float or None
         What it takes before it answers with one more name of its list.
     pages_without_end : bool
@@ -62,6 +66,7 @@ class LyingAgent:
         self.sizes = {}  # what it lists instead of what there is
         self.left_out, self.drips, self.refuses, self.first_byte_s = [], {}, None, 0.0
         self.page_s, self.pages_without_end = None, False
+        self.awaits, self.tells = {}, {}
         vars(self).update(lies)
         self.versions = dict.fromkeys(self.files, 1)
         certificate, key = make_certificate(name, "127.0.0.1")
@@ -71,7 +76,8 @@ class LyingAgent:
                 path.write_bytes(text)
         self.fingerprint = fingerprint_of_file(paths[0])
         self._tls = server_context(*paths)
-        self._listener = socket.create_server(("127.0.0.1", port))
+        # Not one of those that the kernel gives out: once it is gone, nobody else listens there.
+        self._listener = socket.create_server(("127.0.0.1", port or free_port()))
         self.address = self._listener.getsockname()
         self._open, self._is_gone = [], False
         threading.Thread(target=self._listen, daemon=True).start()
@@ -146,6 +152,12 @@ class LyingAgent:
                 headers[key.lower()] = value.strip()
             body = stream.read(int(headers.get("content-length", 0)))
             self.calls.append((method, target))
+            for begin, event in self.tells.items():
+                if target.startswith(begin):
+                    event.set()
+            for begin, event in self.awaits.items():
+                if target.startswith(begin):
+                    event.wait(60)
             time.sleep(self.slow_s + (self.first_byte_s if target == "/v1/read" else 0.0))
             status, answer = self._answer(target, body)
             head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(answer)}\r\n\r\n".encode()

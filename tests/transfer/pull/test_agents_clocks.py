@@ -118,7 +118,7 @@ def test_an_agent_that_refuses_and_says_another_time_each_time_is_given_up(agent
     """It has its patience, and no more."""
     one, two = agents("S1", {"a": b"a"}), agents("S2", {"c": b"c"}, refuses=401, ahead_s=Moving())
     entries = {each.name: each.entry for each in (one, two)}
-    limits = {"patience_s": 2.0, "timeout_s": 2.0}
+    limits = {"patience_s": 4.0, "timeout_s": 4.0}
     collection = collection_of(tmp_path, entries, limits=limits)
     answer = dc.pull(collection, tmp_path / "into")
     (missing,) = answer.missing

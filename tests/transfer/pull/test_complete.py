@@ -19,7 +19,8 @@ from datacollect.transfer.sources.agent import source as agent_source
 from datacollect.transfer.store.state.state import Missing
 from datacollect.transfer.store.status import status_of
 
-SHORT = {"patience_s": 1.0, "timeout_s": 1.0}
+# Of tests that wait until it is over: longer than whoever has what is wanted may pause.
+SHORT = {"patience_s": 4.0, "timeout_s": 4.0}
 PULLS = """
 import json, sys
 import datacollect as dc
@@ -235,14 +236,15 @@ def test_bytes_that_rot_are_found_and_mended_by_verify(agents, collection_of, in
     assert (into / "S1/b").read_bytes() == FILES["b"]
 
 
-def when_it_lies_there(path, do):
-    """Do something to a file as soon as it has its name, in a thread."""
+def when_it_lies_there(path, do, is_done):
+    """Do something to a file as soon as it has its name, in a thread; say when it is done."""
 
     def wait():
         until_s = time.monotonic() + 30
         while not path.exists() and time.monotonic() < until_s:
             time.sleep(0.01)
         do(path)
+        is_done.set()
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -265,9 +267,10 @@ HANDS = {
 @pytest.mark.parametrize("hand", HANDS)
 def test_what_a_hand_takes_away_meanwhile_is_not_complete(agents, collection_of, into, hand):
     """S1 has come while S2 still lists: its file is removed then, and only the disk tells."""
-    one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, slow_s=0.3)
+    is_done = threading.Event()
+    one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, awaits={"/v1/inventory": is_done})
     do, why = HANDS[hand]
-    thread = when_it_lies_there(into / "S1/a/one", do)
+    thread = when_it_lies_there(into / "S1/a/one", do, is_done)
     collection = collection_of(one, two)
     answer = dc.pull(collection, into)
     thread.join()
@@ -277,7 +280,6 @@ def test_what_a_hand_takes_away_meanwhile_is_not_complete(agents, collection_of,
     assert (answer.n_files, answer.n_bytes) == (3, 70_000 + 1)
     assert (into / "S2/c").read_bytes() == b"c"
     assert not status_of(into).complete
-    two.slow_s = 0.0
     assert dc.pull(collection, into, overwrite=True).complete
     assert (into / "S1/a/one").read_bytes() == FILES["a/one"]
 

@@ -186,7 +186,7 @@ def opening_in(seconds, for_s=3600.0):
 
 @pytest.fixture
 def collection_of(tmp_path):
-    limits = {"patience_s": 1.0, "timeout_s": 5.0}
+    limits = {"patience_s": 4.0, "timeout_s": 20.0}
     return partial(collection_tree, tmp_path, timezone="UTC", limits=limits)
 
 
@@ -200,7 +200,7 @@ def served(tmp_path, name, n_bytes=100_000):
 def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_before(
     tmp_path, collection_of
 ):
-    """S opens after three seconds, patience is one; T is open, and comes at once."""
+    """S opens after eight seconds, patience is four; T is open, and comes at once."""
     lines, at_s = [], []
 
     def watch(look):
@@ -208,8 +208,8 @@ def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_be
             at_s.append(time.time())
 
     with running(served(tmp_path, "S")) as s, running(served(tmp_path, "T")) as t:
-        opens = opening_in(3.0)
-        opens_s = time.time() + 2.0  # whole seconds are said
+        opens = opening_in(8.0)
+        opens_s = time.time() + 7.0  # whole seconds are said
         collection = collection_of(s, t, hosts={"S": {"open": opens}})
         answer = dc.pull(collection, tmp_path / "into", tell=lines.append, watch=watch)
     assert answer.complete
@@ -239,7 +239,7 @@ def test_a_source_that_closes_goes_on_when_it_opens_again(tmp_path, collection_o
             s, hosts={"S": {"open": windows, "uplink_bytes_per_s": 400_000.0}}
         )
         collection["agents"]["S"]["url"] = port.url
-        collection["limits"] |= {"piece_bytes": 65536, "connections": 2, "patience_s": 2.0}
+        collection["limits"] |= {"piece_bytes": 65536, "connections": 2}
         ahead_s = time.time() - time.monotonic()
         answer = dc.pull(collection, tmp_path / "into", tell=lines.append)
     assert answer.complete
@@ -255,7 +255,8 @@ def test_a_source_that_closes_goes_on_when_it_opens_again(tmp_path, collection_o
 def test_a_host_that_does_not_answer_while_it_is_closed_is_not_given_up(tmp_path, collection_of):
     """Its agent starts when it opens, after twice the patience."""
     with running(served(tmp_path, "S")) as s:
-        collection = collection_of(s, hosts={"S": {"open": opening_in(3.0)}})
+        collection = collection_of(s, hosts={"S": {"open": opening_in(10.0)}})
+        collection["limits"]["patience_s"] = 3.0
         collection["agents"]["S"]["url"] = f"https://127.0.0.1:{s.address[1]}"
     listen = f"127.0.0.1:{s.address[1]}"
     path = tmp_path / "S.toml"
@@ -265,7 +266,7 @@ def test_a_host_that_does_not_answer_while_it_is_closed_is_not_given_up(tmp_path
         target=lambda: answers.append(dc.pull(collection, tmp_path / "into")), daemon=True
     )
     pulling.start()
-    time.sleep(2.5)
+    time.sleep(7.0)
     assert pulling.is_alive()
     with running(path):
         pulling.join(20)

@@ -46,7 +46,7 @@ def test_a_pull_ends_when_it_is_to_end_with_what_has_come_by_then(tmp_path, agen
     quick = agents("quick", {"a": b"a" * 1000})
     trickling = agents("trickling", {"b": b"b" * 100_000}, drips={"/v1/read": 0.001})
     silent = agents("silent", {"c": b"c"}, slow_s=30.0)
-    limits = {"patience_s": 600.0, "timeout_s": 600.0, "time_s": 2.0}
+    limits = {"patience_s": 600.0, "timeout_s": 600.0, "time_s": 6.0}
     collection = collection_of(quick, trickling, silent, limits=limits)
     collection["sources"] = {name: {} for name in ("quick", "trickling", "silent")}
     answer = dc.pull(collection, tmp_path / "into")
@@ -54,8 +54,8 @@ def test_a_pull_ends_when_it_is_to_end_with_what_has_come_by_then(tmp_path, agen
     assert not answer.complete
     whys = {each.source: each.why for each in answer.missing}
     assert whys == {
-        "trickling": "the pull was to end after 2 s",
-        "silent": "all of it: the pull was to end after 2 s",
+        "trickling": "the pull was to end after 6 s",
+        "silent": "all of it: the pull was to end after 6 s",
     }
 
 

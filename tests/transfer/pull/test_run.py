@@ -6,8 +6,8 @@ import pytest
 import datacollect as dc
 from datacollect.transfer.pull import hosts
 
-# Of tests that wait until it is over; what is small comes at once.
-SHORT = {"patience_s": 1.0, "timeout_s": 5.0}
+# Of tests that wait until it is over: longer than whoever has what is wanted may pause.
+SHORT = {"patience_s": 4.0, "timeout_s": 5.0}
 
 
 def data(n_bytes, seed=0):

@@ -110,7 +110,7 @@ def pull_beside(agents, collection_of, tmp_path):
         told = "".join(f"{key} = {value}\n" for key, value in limits.items())
         file.write_text(
             f'format = "{collection["format"]}"\ndestination = "D"\nkey = "collector.key"\n'
-            f"[agents.S1]\n{agent}[limits]\npatience_s = 2\ntimeout_s = 5\n{told}"
+            f"[agents.S1]\n{agent}[limits]\npatience_s = 20\ntimeout_s = 20\n{told}"
         )
         command = [sys.executable, "-m", "datacollect", "pull", str(file), "--into", "into"]
         done = subprocess.run(

@@ -39,19 +39,25 @@ def in_thread(*args, **options):
 def test_a_source_that_drips_keeps_no_other_from_its_first_byte(
     agents, collection_of, into, target
 ):
-    """A byte every half second would never pass a time-out of system calls of one second.
-
-    At that pace an answer takes minutes; only who waits for it is at work after one.
-    """
+    """A byte every half second would never pass a time-out of system calls of one second."""
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, drips={target: 0.5})
     limits = {"patience_s": 6.0, "timeout_s": 1.0}
-    thread, answers = in_thread(collection_of(one, two, limits=limits), into)
-    appears(into / "S1/b")
-    assert not answers, "it waited for the other"
-    thread.join(60)
-    (answer,) = answers
+    answer, was_there = given_up_beside(collection_of(one, two, limits=limits), into)
+    assert was_there, "it waited for the other"
     assert [entry.source for entry in answer.missing] == ["S2"]
     assert "the step took longer than" in answer.missing[0].why
+
+
+def given_up_beside(collection, into):
+    """Pull; return the answer, and whether S1 had come when S2 was given up."""
+    told = []
+
+    def tell(line):
+        told.append((line, (into / "S1/b").exists()))
+
+    answer = dc.pull(collection, into, tell=tell)
+    (was_there,) = [is_there for line, is_there in told if line.startswith("given up: S2: ")]
+    return answer, was_there
 
 
 def planned(into) -> int:
@@ -62,9 +68,9 @@ def planned(into) -> int:
 
 @pytest.mark.slow
 def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of, into):
-    """S1 needs a second and more, S2 less than twice as long: to plan again would cost seconds."""
-    one = agents("S1", {"a": b"a" * 300_000}, slow_s=1.0)
-    two = agents("S2", {"c": b"c" * 300_000}, slow_s=1.5)
+    """S1 needs four seconds, S2 five, less than twice as long: to plan again would cost seconds."""
+    one = agents("S1", {"a": b"a" * 300_000}, slow_s=2.0)
+    two = agents("S2", {"c": b"c" * 300_000}, slow_s=2.6)
     limits = {"patience_s": 20.0, "timeout_s": 20.0}
     answer = dc.pull(collection_of(one, two, limits=limits), into, "coordinated")
     assert answer.complete
@@ -73,9 +79,10 @@ def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of,
 
 @pytest.mark.slow
 def test_what_is_listed_late_joins_what_is_under_way(agents, collection_of, into):
-    """S1 has data for a while; S2 tells what it has only after five seconds."""
-    one = agents("S1", {f"{i}": bytes([i]) * 2_000_000 for i in range(8)}, slow_s=0.6)
-    two = agents("S2", {"c": b"c" * 300_000}, slow_s=2.5)
+    """S1 has data for a while; S2 tells what it has only once they are fetched."""
+    is_fetched, files = threading.Event(), {f"{i}": bytes([i]) * 2_000_000 for i in range(8)}
+    one = agents("S1", files, slow_s=0.6, tells={"/v1/read": is_fetched})
+    two = agents("S2", {"c": b"c" * 300_000}, awaits={"/v1/inventory": is_fetched})
     limits = {"patience_s": 20.0, "timeout_s": 20.0, "piece_bytes": 2**20}
     answer = dc.pull(collection_of(one, two, limits=limits), into, "coordinated")
     assert answer.complete
@@ -204,11 +211,9 @@ def test_silent_servers_hold_nobody_up(agents, collection_of, into):
             "url": f"https://127.0.0.1:{silent.getsockname()[1]}",
             "fingerprint": "sha256:" + "0" * 64,
         }
-        thread, answers = in_thread(collection, into)
-        appears(into / "S1/b")
-        assert not answers, "it waited for the other"
-        thread.join(60)
-        assert [entry.source for entry in answers[0].missing] == ["S2"]
+        answer, was_there = given_up_beside(collection, into)
+        assert was_there, "it waited for the other"
+        assert [entry.source for entry in answer.missing] == ["S2"]
 
 
 def test_a_relay_that_is_away_holds_nobody_up(agents, collection_of, into):

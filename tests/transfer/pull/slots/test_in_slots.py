@@ -41,7 +41,8 @@ def stored_alone(collection, into, spool, wanted):
         assert not dc.pull(limited, into, slot_s=1.0).complete
         if sum(each.pieces for each in collections_of(spool)) == wanted:
             return
-    raise AssertionError(f"{wanted} pieces are never kept")
+    kept = [each.pieces for each in collections_of(spool)]
+    raise AssertionError(f"{wanted} pieces are never kept: {kept}")
 
 
 def by_night(now):
@@ -221,7 +222,7 @@ def test_a_relay_that_sends_some_bytes_a_second_is_named_and_holds_nothing_up(
         running(relay_file(tmp_path, s)) as k,
         Dripping(k.address, untouched_bytes=20_000) as dripping,
     ):
-        collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=1.5)
+        collection = slow_line_beside(s, k, collection_of=collection_of, patience_s=4.0)
         collection["agents"]["K"]["url"] = dripping.url
         answer = dc.pull(collection, tmp_path / "into", slot_s=1.0, tell=lines.append)
     assert answer.complete, (answer.missing, lines)

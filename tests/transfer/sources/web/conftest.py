@@ -12,14 +12,14 @@ def pulled(tmp_path):
     """Return a function that pulls from a tiny server, in the end or again."""
     write_private_key(tmp_path / "key", KEY)
 
-    def pull(tiny, entry, *, patience_s=2.0, agents=None, options=None, **limits):
+    def pull(tiny, entry, *, patience_s=20.0, agents=None, options=None, **limits):
         collection = {
             "format": "datacollect-collection/1",
             "destination": "D",
             "key": str(tmp_path / "key"),
             "agents": agents or {},
             "servers": {"W": {"plain_http": True} | entry},
-            "limits": {"patience_s": patience_s, "timeout_s": 5.0, "connections": 4} | limits,
+            "limits": {"patience_s": patience_s, "timeout_s": 20.0, "connections": 4} | limits,
         }
         return dc.pull(collection, tmp_path / "into", **options or {})
 

@@ -97,7 +97,7 @@ def pulled_all(tmp_path):
             "destination": "D",
             "key": str(tmp_path / "key"),
             "servers": servers,
-            "limits": {"patience_s": 5.0, "timeout_s": 5.0, "connections": 8},
+            "limits": {"patience_s": 20.0, "timeout_s": 20.0, "connections": 8},
         }
         return dc.pull(collection, tmp_path / "into", **options)
 

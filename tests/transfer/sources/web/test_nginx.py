@@ -72,7 +72,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
     with nginx(tmp_path) as server:
         write(server.root, FILES)
         path = collection_file(tmp_path, server, {"url": server.url})
-        path.write_text(path.read_text().replace("patience_s = 20.0", "patience_s = 0.1"))
+        path.write_text(path.read_text().replace("patience_s = 20.0", "patience_s = 3.0"))
         answer = dc.pull(path, tmp_path / "into")
     assert "give the authority that signed it as ca, or its fingerprint" in answer.missing[0].why
     assert arrived(tmp_path) == {}

@@ -208,7 +208,7 @@ def test_a_server_without_tls_behind_a_relay_has_to_be_named_there(pulled, tmp_p
         with running(relay) as agent:
             entry = {"url": f"https://{agent.place}", "ca": str(tmp_path / "R.cert.pem")}
             hidden = {"url": "http://127.0.0.1:1/", "paths": sorted(FILES)}
-            answer = pulled(tiny, hidden, agents={"R": entry}, patience_s=1.0)
+            answer = pulled(tiny, hidden, agents={"R": entry}, patience_s=4.0)
     assert not answer.complete
     assert arrived() == {}
     assert all("name it in `plain_http_to` of its file" in each.why for each in answer.missing)

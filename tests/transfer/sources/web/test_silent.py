@@ -30,7 +30,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
     monkeypatch.setattr(planning, "PULLS", replace(PULLS, longest_wait_s=0.2))
     monkeypatch.setattr(under_way, "STALL_S", 0.6)
     with tiny_server(FILES, stalls=STALLS) as tiny:
-        answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=3.6)
+        answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=8.0)
         assert arrived() == GOOD
         assert whys(answer).keys() == STALLS.keys()
         # Failed four times, or patience ended: whichever is first.
@@ -56,13 +56,13 @@ def test_files_that_are_silent_before_they_are_listed_are_asked_for_after_all_ot
 
     with tiny_server(silent | GOOD, respond=respond) as tiny:
         try:
-            answer = pulled(tiny, paths_of(tiny), patience_s=2.5, timeout_s=0.5)
+            answer = pulled(tiny, paths_of(tiny), patience_s=5.0, timeout_s=1.0)
         finally:
             is_over.set()
     assert arrived() == GOOD
     assert whys(answer).keys() == silent.keys()
     # Which of the two clocks strikes first is chance.
-    told = re.compile("the step took longer than 0.5 s|no data within the time limit")
+    told = re.compile("the step took longer than 1 s|no data within the time limit")
     assert all(told.match(why) for why in whys(answer).values())
 
 
@@ -81,11 +81,11 @@ def busy_for(files, status, wait_s):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("status", "wait_s"), [(429, 1), (503, 2)])
+@pytest.mark.parametrize(("status", "wait_s"), [(429, 1), (503, 4)])
 def test_a_server_that_says_when_to_come_back_is_waited_for(pulled, arrived, status, wait_s):
     """Below its patience, and as long: what it asks for is no silence."""
     with busy_for(GOOD, status, wait_s) as tiny:
-        answer = pulled(tiny, paths_of(tiny), patience_s=2.0)
+        answer = pulled(tiny, paths_of(tiny), patience_s=4.0)
     assert answer.complete, answer.missing
     assert arrived() == GOOD
 
@@ -96,7 +96,7 @@ def test_who_asks_to_wait_for_longer_than_patience_is_named_with_both_numbers(pu
         answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
-        assert re.search(r"wait (30|29|28|27) s( more \(Retry-After\), and|;) patience_s is 1", why)
+        assert re.search(r"wait (30|2[0-9]) s( more \(Retry-After\), and|;) patience_s is 1", why)
         assert "set a longer patience_s" in why
 
 
@@ -106,7 +106,8 @@ def test_who_asks_for_longer_before_anything_is_listed_is_named_so_too(pulled):
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
         assert re.search(
-            r"asks to wait (29|30) s more \(Retry-After\), and patience_s is 1: start again", why
+            r"asks to wait (30|2[0-9]) s more \(Retry-After\), and patience_s is 1: start again",
+            why,
         )
 
 
