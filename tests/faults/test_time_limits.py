@@ -25,7 +25,7 @@ def judged(tmp_path, run, **how):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    monkeypatch.setattr(copies, "LIMIT_S", 0.1)
+    monkeypatch.setattr(copies, "LIMIT_S", 0.3)
 
 
 def test_limits_are_longer_in_second_tries_alone():
@@ -51,7 +51,7 @@ def test_a_pause_in_which_nobody_could_look_does_not_count(monkeypatch):
 @pytest.mark.usefixtures("hurried")
 def test_a_copy_that_is_slow_is_not_called_stuck(tmp_path):
     def run(_folder, _generation):
-        time.sleep(0.3)
+        time.sleep(0.6)
         return DONE
 
     assert judged(tmp_path, run) == ""

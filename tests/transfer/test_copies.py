@@ -28,6 +28,11 @@ COPIES = {
 }
 
 
+PIECE_BYTES = 2**16
+# Of 2 MB some have come by the end, however late the first ones are.
+A_PART = {"time_s": 6.0, "rate": 2e5}
+
+
 def there_bytes(folder, files):
     """What a folder holds and knows to hold, of what the sources have."""
     total = 0
@@ -95,7 +100,7 @@ def copied_and_killed(tmp_path, seed, how):
     chance = random.Random(f"{how} {seed}")
     files = {"S1": some_files(2 * seed, 3_000_000), "S2": some_files(2 * seed + 1, 3_000_000)}
     total = sum(len(data) for each in files.values() for data in each.values())
-    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16)
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=PIECE_BYTES)
     try:
         world.start("C")
         time.sleep(chance.uniform(0.05, 0.6))
@@ -127,7 +132,7 @@ def copied_and_killed(tmp_path, seed, how):
 def test_of_a_file_that_is_adopted_nothing_unfinished_is_left(tmp_path):
     """A copy may have a file twice: as it came, and under its name."""
     files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}
-    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16, time_s=0.8, rate=1e6)
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=PIECE_BYTES, **A_PART)
     try:
         pulled(world, world.into, tmp_path / "told")
         assert len(list((world.into / ".datacollect/incoming").iterdir())) == 1
@@ -145,19 +150,28 @@ def test_of_a_file_that_is_adopted_nothing_unfinished_is_left(tmp_path):
 def test_what_is_found_lost_after_a_round_is_fetched_in_the_same_start(tmp_path, monkeypatch):
     """What had come is cut off; before that is read, all that was missing has come."""
     files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}
-    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16, time_s=0.8, rate=1e6)
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=PIECE_BYTES, **A_PART)
     try:
         pulled(world, world.into, tmp_path / "told")
         (unfinished,) = (world.into / ".datacollect/incoming").iterdir()
+        whole, before = files["S1"]["large"], unfinished.read_bytes()
         os.truncate(unfinished, 100_000)
         there, read = there_bytes(world.into, files), Rereading._read
 
+        def has_come():
+            """Whether all pieces are there, or were before."""
+            now, n = unfinished.read_bytes(), PIECE_BYTES
+            pieces = [slice(at, at + n) for at in range(0, len(whole), n)]
+            return all(whole[one] in (now[one], before[one]) for one in pieces)
+
         def late(rereading, job):
-            time.sleep(1.5)  # at full speed the round takes less
+            until_s = time.monotonic() + 60
+            while not has_come() and time.monotonic() < until_s:
+                time.sleep(0.05)
             read(rereading, job)
 
         monkeypatch.setattr(Rereading, "_read", late)
-        world.collection["limits"] = {"piece_bytes": 2**16}
+        world.collection["limits"] = {"piece_bytes": PIECE_BYTES}
         complete, n_bytes, refetched_bytes = pulled(world, world.into, tmp_path / "told")
         assert complete
         assert n_bytes == 2_000_000 - there

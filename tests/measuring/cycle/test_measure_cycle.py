@@ -229,13 +229,25 @@ def test_two_operators_with_other_names_for_the_hosts_never_overlap(tmp_path):
     assert overlapping(done, host_of) == []
 
 
+# It is killed when it would write the next part of those that it has measured.
 KILLED = """
-import sys
+import os, signal, sys, threading
+from datacollect.measuring.cycle import measure_cycle
 from datacollect.measuring.operator.pings import PingSettings
 from datacollect.measuring.operator.tools import TOOLS
 import datacollect as dc
 
 TOOLS["ping"] = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(2, 0.2))
+write, left, lock = measure_cycle.write_part, [int(sys.argv[3])], threading.Lock()
+
+def written(*part):
+    with lock:
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        write(*part)
+
+measure_cycle.write_part = written
 dc.measure_cycle(sys.argv[1], sys.argv[2], tools=["ping"])
 """
 
@@ -247,17 +259,17 @@ def test_an_operator_killed_at_work_loses_and_doubles_nothing(tmp_path, n_parts)
     samples = tmp_path / "samples"
     with star(tmp_path) as agents:
         hosts = write_hosts(tmp_path, agents)
-        with subprocess.Popen([sys.executable, "-c", KILLED, hosts, str(samples)]) as process:
-            until = time.monotonic() + 60.0
-            while len(list(samples.glob("*.parquet"))) < n_parts or not samples.exists():
-                assert time.monotonic() < until
-                time.sleep(0.002)
-            process.send_signal(signal.SIGKILL)
+        command = [sys.executable, "-c", KILLED, hosts, str(samples), str(n_parts)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        until = time.monotonic() + 60.0
+        while any(each.agent._shell._core.sessions for each in agents.values()):
+            assert time.monotonic() < until, "an agent does not notice that it has gone"
+            time.sleep(0.01)
         before = {file.name: file.stat().st_mtime_ns for file in samples.glob("*.parquet")}
         begun_s, said = time.monotonic(), []
         done = dc.measure_cycle(hosts, samples, tools=["ping"], tell=said.append)
         assert time.monotonic() - begun_s < 60.0
-    assert len(before) + done.tests == 12
+    assert (len(before), len(before) + done.tests) == (n_parts, 12)
     assert done.number == 0
     pinged = pairs_of(rows_of(samples), "ping")
     assert len(pinged) == len(set(pinged)) == 12

@@ -15,6 +15,7 @@ from instances.agents import (
     write_agent,
 )
 from instances.metrics import moved, read_metrics, samples
+from instances.ports import free_port
 from instances.timestamping import until
 from transfer.agent.test_tunnel_core import agent as tunnelling_agent
 from transfer.agent.test_tunnel_core import opened as opened_tunnel
@@ -171,8 +172,9 @@ def test_a_port_that_is_taken_ends_the_start_and_gives_all_back(tmp_path):
 
 def test_an_agent_whose_metrics_nobody_asks_for_tells_and_ends_as_ever(tmp_path):
     """Nor do those that are silent at its metrics keep it from its end."""
-    with running(write_agent(tmp_path, "S", serve="data", more=METRICS)) as agent:
-        port = int(agent.agent.metrics.url.split(":")[2].partition("/")[0])
+    port = free_port()  # nobody else is given it afterwards
+    more = f'[metrics]\nlisten = "127.0.0.1:{port}"'
+    with running(write_agent(tmp_path, "S", serve="data", more=more)) as agent:
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
         told(agent)
     for each in silent:

@@ -1,5 +1,7 @@
 """Pulls over loopback from agents in this process, which lie where they are told to."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,8 @@ def test_every_file_arrives(agents, collection_of, tmp_path, method):
     assert arrived(tmp_path / "into", "S2") == two.files
     assert (answer.n_files, answer.n_bytes) == (5, sum(map(len, FILES.values())) + 200_000)
     assert {use.hosts for use in answer.routes} == {("S1", "D"), ("S2", "D")}
-    assert answer.refetched_bytes == 0
+    # On a busy machine another session may ask for what is late.
+    assert answer.refetched.keys() <= {"sent twice"}
 
 
 def test_a_source_behind_a_relay_is_reached_through_it(agents, collection_of, tmp_path):
@@ -62,7 +65,11 @@ def test_given_links_decide_on_routes(agents, collection_of, tmp_path, monkeypat
     answer = dc.pull(collection_of(one, relay, links=links), tmp_path / "into", "coordinated")
     assert answer.complete
     assert {use.hosts for use in answer.routes} == {("S1", "D"), ("S1", "R", "D")}
-    assert answer.predicted_makespan_s == pytest.approx(2.0, rel=0.2)
+    log = (tmp_path / "into/.datacollect/log.jsonl").read_text().splitlines()
+    planned = next(line for line in map(json.loads, log) if line["what"] == "planned")
+    assert planned["makespan_s"] == pytest.approx(2.0, rel=0.01)
+    # Until it was planned took a while.
+    assert answer.predicted_makespan_s >= planned["makespan_s"]
 
 
 @pytest.mark.parametrize("method", ["adaptive", "coordinated"])
@@ -112,7 +119,7 @@ def test_a_file_that_changes_meanwhile_is_fetched_again(agents, collection_of, t
     answer = dc.pull(collection_of(one), tmp_path / "into")
     assert answer.complete
     assert arrived(tmp_path / "into", "S1") == FILES
-    assert answer.refetched.keys() == {"changed"}
+    assert answer.refetched.keys() - {"sent twice"} == {"changed"}
 
 
 def test_a_file_that_never_rests_is_missing_and_others_are_not(agents, collection_of, tmp_path):

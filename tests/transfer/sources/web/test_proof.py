@@ -263,13 +263,16 @@ class OneAtATime:
     def __init__(self, retry_after):
         self.retry_after = {} if retry_after is None else {"Retry-After": retry_after}
         self.is_busy = threading.Lock()
-        self.n_refused = 0
+        self.n_refused, self.is_refused = 0, threading.Event()
 
     def __call__(self, path, headers):
         if not self.is_busy.acquire(blocking=False):
             self.n_refused += 1
+            self.is_refused.set()
             return 429, self.retry_after, b"one at a time"
         try:
+            # The first one lasts until another has come meanwhile.
+            assert self.is_refused.wait(60)
             threading.Event().wait(0.01)
             return ranged(MANY[path], headers)
         finally:
