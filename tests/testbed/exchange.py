@@ -1,7 +1,8 @@
 """Plain transfers in a bed, to measure it: a script of the standard library.
 
 exchange.py serve ADDRESS            says its port; sends to each client until that goes away
-exchange.py fetch ADDRESS PORT SECONDS    prints bytes per second, after half a second of warm-up
+exchange.py fetch ADDRESS PORT SECONDS    prints bytes per second, after half a second of warm-up:
+                                     the median of stretches of a tenth, of which a pause is one
 exchange.py echo ADDRESS             says its port; sends datagrams back
 exchange.py ask ADDRESS PORT NUMBER  prints seconds from question to answer, one line for each
                                      datagram that came back
@@ -9,11 +10,12 @@ exchange.py flood ADDRESS PORT NUMBER     asks so often at once; prints how many
 """
 
 import socket
+import statistics
 import sys
 import threading
 import time
 
-TCP_CONGESTION = 13
+TCP_CONGESTION, STRETCH = 13, 0.1
 
 
 def serve(address):
@@ -41,10 +43,13 @@ def fetch(address, port, seconds):
 
 
 def receive(connection, seconds):
-    began, n, room = time.monotonic(), 0, bytearray(1 << 16)
-    while (lasted := time.monotonic() - began) < seconds:
-        n += connection.recv_into(room)
-    return n / lasted
+    room, rates, ends = bytearray(1 << 16), [], time.monotonic() + seconds
+    while (began := time.monotonic()) < ends or len(rates) * STRETCH < seconds:
+        n = 0
+        while (lasted := time.monotonic() - began) < STRETCH:
+            n += connection.recv_into(room)
+        rates.append(n / lasted)
+    return statistics.median(rates)
 
 
 def echo(address):
@@ -74,7 +79,7 @@ def flood(address, port, number):
         asking.connect((address, int(port)))
         for i in range(int(number)):
             asking.send(b"%d" % i)
-        asking.settimeout(0.3)
+        asking.settimeout(3.0)
         n = 0
         try:
             while n < int(number):

@@ -9,7 +9,9 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 from testbed.bed import HERE, Bed, BedError
@@ -74,7 +76,7 @@ def test_a_wire_has_its_rate_and_its_delay():
 
 def test_ordinary_users_have_beds_too():
     with Bed(one_wire(1.25e6, delay_s=0.02), as_user=True) as bed:
-        assert min(answers(bed, "L", "R", 2)) >= 0.040
+        assert min(answers(bed, "L", "R", 5)) >= 0.040
 
 
 @pytest.mark.slow
@@ -83,6 +85,7 @@ def test_a_wire_without_delay_has_its_rate_too():
         assert rate_of(bed, "L", "R", 1.0) == pytest.approx(PAYLOAD * 1.25e6, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_same_frames_are_lost_each_time():
     """The first 40 frames one way, half of them lost, decide which questions are answered."""
     counts = []
@@ -116,14 +119,18 @@ def test_two_wires_carry_twice_as_much_through_a_relay(domains):
     bed, network = domains, domains.network
     with fetching(bed, "S1", "D", 60) as one, fetching(bed, "K1", "D", 60) as other:
         time.sleep(0.6)
-        before, began = bed.carried(), time.monotonic()
-        time.sleep(1.2)
-        after, lasted = bed.carried(), time.monotonic() - began
+        seen = []
+        for _ in range(10):  # of which whoever is held up spoils one or two
+            seen.append((time.monotonic(), bed.carried()))
+            time.sleep(0.15)
         one.kill()
         other.kill()
     for ends in ("B0 -> A0", "B1 -> A1"):
         wire = [network.wire_name(i) for i in range(network.n_wires)].index(ends)
-        rate = (after[wire].bytes - before[wire].bytes) / lasted
+        rate = median(
+            (after[wire].bytes - before[wire].bytes) / (ended_s - began_s)
+            for (began_s, before), (ended_s, after) in pairwise(seen)
+        )
         assert rate == pytest.approx(0.95 * PEERING_BYTES_PER_S, rel=0.1), ends
 
 
@@ -231,5 +238,5 @@ def test_two_beds_do_not_meet():
     """Same names, same addresses, other namespaces."""
     with Bed(one_wire(1e6)) as one, Bed(one_wire(1e6)) as other:
         for bed in (one, other):
-            assert answers(bed, "L", "R", 1)
+            assert answers(bed, "L", "R", 9)
         assert one.folder != other.folder
