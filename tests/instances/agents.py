@@ -23,7 +23,7 @@ from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 KEY = PrivateKey(b"the key of the tests' collector!")
-ENDS_WITHIN_S = 20.0
+ENDS_WITHIN_S = 60.0
 
 
 @dataclass
@@ -58,7 +58,7 @@ class RunningAgent:
         shell.now, shell.loop._tick = later, look
         assert looked.wait(ENDS_WITHIN_S)
 
-    def logged(self, what: str, within_s: float = 10.0, n: int = 1) -> list[dict]:
+    def logged(self, what: str, within_s: float = 60.0, n: int = 1) -> list[dict]:
         """Return its records of a kind, as soon as there are so many."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:

@@ -145,4 +145,4 @@ def _running(command: list[str | None], port: int) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)

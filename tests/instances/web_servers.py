@@ -110,12 +110,12 @@ def nginx(
         yield Nginx(folder, root, port, fingerprint, process)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
 
 
 def wait_for_port(port: int, process: subprocess.Popen) -> None:
-    """Wait until something listens."""
-    for _ in range(1000):
+    """Wait until something listens, a minute at least."""
+    for _ in range(3000):
         with suppress(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=5).close()
             return

@@ -35,9 +35,12 @@ OPEN = "00:00-24:00"
 
 
 def stored_alone(collection, into, spool, wanted):
-    """Pull until the relay keeps so many pieces, in several starts on a busy machine."""
-    limited = collection | {"limits": {**collection["limits"], "time_s": 6.0}}
-    for _ in range(20):
+    """Pull until the relay keeps so many pieces, in several starts on a busy machine.
+
+    Each has twice the time of the one before: where nothing comes in six seconds, something will.
+    """
+    for i in range(6):
+        limited = collection | {"limits": {**collection["limits"], "time_s": 6.0 * 2**i}}
         assert not dc.pull(limited, into, slot_s=1.0).complete
         if sum(each.pieces for each in collections_of(spool)) == wanted:
             return
