@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import NO_RSYNC
 from instances.agents import KEY, received, running, write_agent
+from instances.ports import free_port
 from instances.tunnels import collection_of, counting, service, tunnel_agent, tunnel_table
 
 from datacollect.commands.main import run
@@ -90,9 +91,10 @@ def test_a_connection_without_a_route_is_reset_and_why_is_said(tmp_path, two):
     path = tmp_path / "other.json"
     path.write_text(json.dumps(tree))
     with listening(str(path), "S1:echo") as (process, port):
+        # Who is held up while he connects learns of it by that.
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=20) as one,
             pytest.raises(ConnectionResetError),
+            socket.create_connection(("127.0.0.1", port), timeout=20) as one,
         ):
             one.recv(1)
         process.terminate()
@@ -133,9 +135,7 @@ def test_a_port_in_use_is_named(two, capsys):
 
 def test_no_route_is_exit_1(two, tmp_path, capsys):
     tree = json.loads(two.read_text())
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    tree["agents"]["K1"]["url"] = f"https://127.0.0.1:{port}"
+    tree["agents"]["K1"]["url"] = f"https://127.0.0.1:{free_port()}"
     path = tmp_path / "other.json"
     path.write_text(json.dumps(tree))
     assert run(["tunnel", str(path), "S1:echo", "--stdio", "--via", "K1"]) == 1
@@ -181,11 +181,6 @@ def start_agent(path: Path) -> tuple[subprocess.Popen, dict]:
         text=True,
     )
     return process, json.loads(process.stdout.readline())
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 @pytest.mark.slow
