@@ -8,7 +8,6 @@ import io
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 from aiohttp.test_utils import TestClient, TestServer
+from instances.ports import free_port
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -406,9 +406,7 @@ def test_it_runs_as_it_is_written_beside_a_shipped_problem(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     assert run(["example", "alps"]) == 0
     assert run(["example", "upload-server"]) == 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "upload_server.py", "alps.toml", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
         try:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bistro.destination.run.test_standing import ALL
+from conftest import BROWSER_MS
 
 from datacollect.bistro.destination.run.overview_server import STATIC, TOKEN_FILE, overview_page
 from datacollect.bistro.destination.run.standing import LogStanding, write_standing
@@ -156,6 +157,7 @@ def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
+    page.set_default_timeout(BROWSER_MS)
     page.goto(overview.url)
     page.get_by_text("as of").wait_for()
     assert page.title() == "Income tax 2026"
