@@ -72,7 +72,7 @@ def start(folder, host, into, shell="sh"):
 
 
 def ended(process):
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     STARTED.remove(process)
     return process.returncode, without_times(output)
 
@@ -94,7 +94,7 @@ def parts_in(folder):
 
 
 def wait_until(condition):
-    for _ in range(600):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.05)
