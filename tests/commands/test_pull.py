@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -268,14 +269,23 @@ def test_reading_again_goes_on_where_it_was_interrupted(sent, code, pulled, caps
 
 @pytest.mark.usefixtures("often")
 def test_in_a_pipe_lines_say_how_much_was_read_again(pulled, capsys, monkeypatch):
+    """The last file is read once a line has been written."""
+    from datacollect.commands import console
     from datacollect.transfer.store import verifying
 
-    real = verifying.is_as_recorded
+    real, write = verifying.is_as_recorded, console.note
+    read, said = [], threading.Event()
+
+    def note(text):
+        write(text)
+        said.set()
 
     def slowly(*given):
-        time.sleep(0.01)
+        read.append(given)
+        assert len(read) < 100 or said.wait(60)
         return real(*given)
 
+    monkeypatch.setattr(console, "note", note)
     monkeypatch.setattr(verifying, "is_as_recorded", slowly)
     monkeypatch.setattr(verifying, "REPORT_S", 0.0)
     monkeypatch.setattr("datacollect.commands.console.RARELY_S", 0.0)
