@@ -26,7 +26,7 @@ from datacollect.transfer.tunnel.tunnel import tunnel
 
 PACKAGING = REPOSITORY / "packaging"
 UNITS = PACKAGING / "systemd"
-WAIT_S = 60
+WAIT_S = 300
 MOST_BYTES = 25_000_000
 # Ours, the four that it needs, and what these need: the last before Python 3.12 alone.
 PACKAGES = {

@@ -30,7 +30,7 @@ def overview(tmp_path, monkeypatch):
 
 def asked(overview, path: str, token: str | None = None):
     """Return an answer whose body is still to be read."""
-    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=120)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     connection.request("GET", path, headers=headers)
     return closing(connection), connection.getresponse()
@@ -57,7 +57,7 @@ def test_it_tells_how_far_the_event_is_each_time_that_it_changes(overview, tmp_p
 
 @pytest.mark.parametrize("token", [None, "", "x", "ä"])
 def test_nobody_without_the_token_is_told_anything(overview, token):
-    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=120)
     with closing(connection):
         connection.putrequest("GET", "/events")
         if token is not None:
