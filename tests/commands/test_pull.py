@@ -109,19 +109,23 @@ def slow(tmp_path):
 def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said, capsys):
     with (slow / "c.toml").open("a") as file:
         file.write("connections = 1\n")  # the whole takes long, however late this is sent
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", HEARS_SIGINT, "pull", "c.toml", "--into", "into"],
         cwd=slow,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    deadline_s = time.monotonic() + 300
-    while not list(slow.glob("into/S1/*")):
-        assert child.poll() is None
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-    child.send_signal(sent)
-    _, err = child.communicate(timeout=300)
+    ) as child:
+        try:
+            deadline_s = time.monotonic() + 300
+            while not list(slow.glob("into/S1/*")):
+                assert child.poll() is None
+                assert time.monotonic() < deadline_s
+                time.sleep(0.05)
+            child.send_signal(sent)
+            err = child.stderr.read()
+            child.wait(300)
+        finally:  # where this fails, the next test is not to be blamed for it
+            child.kill()
     assert (child.returncode, err.splitlines()) == (code, [said])
     run(["status", str(slow / "into"), "--json"])
     there = json.loads(capsys.readouterr().out)
