@@ -164,6 +164,10 @@ def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datacollect.study.report.report.picture_bytes", lambda *_: b"")
 
 
+# How long a browser may take for anything, on a machine that runs other tests, too.
+BROWSER_MS = 300_000
+
+
 @pytest.fixture(scope="module")
 def browser():
     with chromium() as found:
@@ -181,7 +185,8 @@ def chromium():
 
     with sync_playwright() as playwright:
         # Containers have no namespaces for its sandbox; the page is our own.
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        options = {"args": ["--no-sandbox"], "timeout": BROWSER_MS}
+        found = playwright.chromium.launch(executable_path=path, **options)
         yield found
         found.close()
 

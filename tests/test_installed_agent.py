@@ -15,6 +15,7 @@ import pytest
 from conftest import NO_SYSTEMD, REPOSITORY
 from instances.agents import received, write_agent
 from instances.command_line import output_of
+from instances.ports import free_port
 from instances.tunnels import counting, service, tunnel_table
 
 from datacollect import agent_alone
@@ -25,7 +26,7 @@ from datacollect.transfer.tunnel.tunnel import tunnel
 
 PACKAGING = REPOSITORY / "packaging"
 UNITS = PACKAGING / "systemd"
-WAIT_S = 60
+WAIT_S = 300
 MOST_BYTES = 25_000_000
 # Ours, the four that it needs, and what these need: the last before Python 3.12 alone.
 PACKAGES = {
@@ -115,9 +116,7 @@ def serving(folder, *program, to=""):
 
     `to`: where tunnels lead, as a service named echo; nowhere if empty.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    place = f"127.0.0.1:{free_port()}"
     key = new_private_key()
     write_private_key(folder / "collector.key", key)
     (folder / "data").mkdir()

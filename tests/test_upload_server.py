@@ -8,7 +8,6 @@ import io
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 from aiohttp.test_utils import TestClient, TestServer
+from instances.ports import free_port
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -329,7 +329,7 @@ def test_a_client_that_leaves_gets_its_plan_made(problem, held_up):
         assert await asyncio.to_thread(begun.wait, 60)
         first.cancel()
         goes_on.set()
-        for _ in range(600):
+        for _ in range(3000):
             _, now = await got(client, "/plan")
             if now["plan"] != before["plan"]:
                 return now
@@ -406,14 +406,12 @@ def test_it_runs_as_it_is_written_beside_a_shipped_problem(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     assert run(["example", "alps"]) == 0
     assert run(["example", "upload-server"]) == 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "upload_server.py", "alps.toml", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
         try:
             url = f"http://127.0.0.1:{port}"
-            for _ in range(600):
+            for _ in range(3000):
                 assert server.poll() is None, server.stdout.read()
                 try:
                     _, plan = ask(f"{url}/plan")
@@ -432,7 +430,7 @@ def test_it_runs_as_it_is_written_beside_a_shipped_problem(tmp_path, monkeypatch
             assert ask(f"{url}/plans/{plan['plan']}/links", body)[0] == 409
         finally:
             server.send_signal(signal.SIGTERM)
-            assert server.wait(60) == 0
+            assert server.wait(300) == 0
 
 
 @pytest.mark.slow

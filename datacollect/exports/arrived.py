@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -239,7 +240,9 @@ class ScriptFolder:
                 parsed = _RANGE.fullmatch(text)
                 if not (mark and parsed and path in sizes):
                     continue
-                begun = _begun(Path(where, name), int(parsed[1]), int(parsed[2]), sizes[path])
+                begun = None
+                with suppress(FileNotFoundError):  # a script at work puts it in its place meanwhile
+                    begun = _begun(Path(where, name), int(parsed[1]), int(parsed[2]), sizes[path])
                 if begun is not None:
                     found.setdefault(path, []).append(begun)
             folders[:] = [name for name in folders if MARK not in name]
@@ -270,10 +273,14 @@ def _is_there(whole: Path, begun: BegunRange) -> bool:
     end = begun.offset_bytes + begun.n_bytes
     if size_of(whole) < end:
         return False
-    with whole.open("rb") as file:
-        has_hole = os.lseek(file.fileno(), begun.offset_bytes, os.SEEK_HOLE) < end
-    # Some file systems make holes of zeros that were written.
-    return not has_hole or sha256_of_range(whole, begun.offset_bytes, begun.n_bytes) == begun.sha256
+    with suppress(FileNotFoundError):  # it is put in its place meanwhile
+        with whole.open("rb") as file:
+            has_hole = os.lseek(file.fileno(), begun.offset_bytes, os.SEEK_HOLE) < end
+        if not has_hole:
+            return True
+        # Some file systems make holes of zeros that were written.
+        return sha256_of_range(whole, begun.offset_bytes, begun.n_bytes) == begun.sha256
+    return False
 
 
 def sha256_of_range(path: Path, offset_bytes: int, n_bytes: int) -> str:
@@ -289,7 +296,9 @@ def sha256_of_range(path: Path, offset_bytes: int, n_bytes: int) -> str:
 
 def size_of(path: Path) -> int:
     """Return a file's size; -1 where there is none."""
-    return path.stat().st_size if path.is_file() else -1
+    with suppress(FileNotFoundError):  # it goes in this moment
+        return path.stat().st_size if path.is_file() else -1
+    return -1
 
 
 def progress_tree(arrived: Iterable[Arrived], at_s: float | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import Agent, run_agent
 from datacollect.transfer.sources.agent.session import connect
 
-WAIT_S = 30
+WAIT_S = 300
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
-import socket
 import sys
 from types import SimpleNamespace
 
 import pytest
 from instances.agents import running
+from instances.ports import free_port
 
 from datacollect.commands.main import run
 
@@ -21,12 +21,6 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "file").write_bytes(bytes(range(256)) * 300)
     return tmp_path
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_one_command_at_each_end_and_every_byte_arrives(here, capsys):

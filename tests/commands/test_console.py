@@ -6,9 +6,9 @@ import json
 import re
 import sys
 import threading
-import time
 
 import pytest
+from rich.status import Status
 
 from datacollect.commands import console
 from datacollect.commands.main import run
@@ -87,12 +87,20 @@ def test_names_of_hosts_cannot_steer_the_terminal(call, tmp_path):
 
 
 def test_progress_goes_to_standard_error_of_a_terminal(call, monkeypatch):
+    """Planning goes on until it shows, or, where nothing may, has had time to."""
+    shown = threading.Event()
+
+    def begin(status):
+        started(status)
+        shown.set()
+
     def slow(problem, **options):
-        time.sleep(0.2)
+        assert shown.wait(60 if sys.stderr.isatty() else 0.2) or not sys.stderr.isatty()
         return planned(problem, **options)
 
-    planned = module.coordinated
+    planned, started = module.coordinated, Status.start
     monkeypatch.setattr(module, "coordinated", slow)
+    monkeypatch.setattr(Status, "start", begin)
     monkeypatch.setattr(console, "PATIENCE_S", 0.05)
     assert call("plan", "figure1.toml", "--json")[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

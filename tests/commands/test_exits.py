@@ -92,15 +92,25 @@ def test_completion_ends_without_a_trace(stream, code, ended):
         ("nothing.toml >&- 2>&-", 2),
         ("--help > /dev/full", 3),
         ("--help >&-", 2),
-        ("--help | true; exit ${PIPESTATUS[0]}", 141),
+        ("--help >&{unread}; exit $?", 141),
         ("--help > /dev/null", 0),
     ],
 )
 def test_the_agent_alone_ends_as_all_commands_do(line, code):
     """Buffered, as Python's streams are unless something says otherwise: it ended with 120."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    program = f"{shlex.quote(sys.executable)} -m datacollect.agent_alone {line}"
-    process = subprocess.run(
-        ["bash", "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
+    # A pipe whose reader has gone for certain.
+    reader, unread = os.pipe()
+    os.close(reader)
+    words = line.format(unread=unread)
+    program = f"{shlex.quote(sys.executable)} -m datacollect.agent_alone {words}"
+    with os.fdopen(unread, "wb"):
+        process = subprocess.run(
+            ["bash", "-c", program],
+            env=environment,
+            capture_output=True,
+            pass_fds=[unread],
+            text=True,
+            check=False,
+        )
     assert (process.returncode, "Traceback" in process.stderr) == (code, False)

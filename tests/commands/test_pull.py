@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -108,19 +109,23 @@ def slow(tmp_path):
 def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said, capsys):
     with (slow / "c.toml").open("a") as file:
         file.write("connections = 1\n")  # the whole takes long, however late this is sent
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", HEARS_SIGINT, "pull", "c.toml", "--into", "into"],
         cwd=slow,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    deadline_s = time.monotonic() + 30
-    while not list(slow.glob("into/S1/*")):
-        assert child.poll() is None
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-    child.send_signal(sent)
-    _, err = child.communicate(timeout=30)
+    ) as child:
+        try:
+            deadline_s = time.monotonic() + 300
+            while not list(slow.glob("into/S1/*")):
+                assert child.poll() is None
+                assert time.monotonic() < deadline_s
+                time.sleep(0.05)
+            child.send_signal(sent)
+            err = child.stderr.read()
+            child.wait(300)
+        finally:  # where this fails, the next test is not to be blamed for it
+            child.kill()
     assert (child.returncode, err.splitlines()) == (code, [said])
     run(["status", str(slow / "into"), "--json"])
     there = json.loads(capsys.readouterr().out)
@@ -268,14 +273,23 @@ def test_reading_again_goes_on_where_it_was_interrupted(sent, code, pulled, caps
 
 @pytest.mark.usefixtures("often")
 def test_in_a_pipe_lines_say_how_much_was_read_again(pulled, capsys, monkeypatch):
+    """The last file is read once a line has been written."""
+    from datacollect.commands import console
     from datacollect.transfer.store import verifying
 
-    real = verifying.is_as_recorded
+    real, write = verifying.is_as_recorded, console.note
+    read, said = [], threading.Event()
+
+    def note(text):
+        write(text)
+        said.set()
 
     def slowly(*given):
-        time.sleep(0.01)
+        read.append(given)
+        assert len(read) < 100 or said.wait(60)
         return real(*given)
 
+    monkeypatch.setattr(console, "note", note)
     monkeypatch.setattr(verifying, "is_as_recorded", slowly)
     monkeypatch.setattr(verifying, "REPORT_S", 0.0)
     monkeypatch.setattr("datacollect.commands.console.RARELY_S", 0.0)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import NO_RSYNC
 from instances.agents import KEY, received, running, write_agent
+from instances.ports import free_port
 from instances.tunnels import collection_of, counting, service, tunnel_agent, tunnel_table
 
 from datacollect.commands.main import run
@@ -61,7 +62,7 @@ def test_standard_input_and_output_are_a_connection(two, via):
         input=bytes(1_000_000),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"hello\ngot 1000000", b"")
 
@@ -70,11 +71,11 @@ def test_standard_input_and_output_are_a_connection(two, via):
 def test_a_port_leads_each_connection_to_the_service(two):
     with listening(str(two), "S1:echo") as (process, port):
         for n_bytes in (10, 100_000):
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            with socket.create_connection(("127.0.0.1", port), timeout=120) as one:
                 one.sendall(bytes(n_bytes))
                 one.shutdown(socket.SHUT_WR)
                 assert received(one) == b"hello\ngot %d" % n_bytes
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as one:
             assert one.recv(100) == b"hello\n"
             # Whoever kills it cuts off what is open.
             process.send_signal(signal.SIGKILL)
@@ -90,15 +91,16 @@ def test_a_connection_without_a_route_is_reset_and_why_is_said(tmp_path, two):
     path = tmp_path / "other.json"
     path.write_text(json.dumps(tree))
     with listening(str(path), "S1:echo") as (process, port):
+        # Who is held up while he connects learns of it by that.
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=20) as one,
             pytest.raises(ConnectionResetError),
+            socket.create_connection(("127.0.0.1", port), timeout=120) as one,
         ):
             one.recv(1)
         process.terminate()
         said = process.stderr.read()
         assert "its certificate must have the fingerprint" in said
-        assert process.wait(20) == 143
+        assert process.wait(120) == 143
 
 
 @pytest.mark.parametrize(
@@ -133,9 +135,7 @@ def test_a_port_in_use_is_named(two, capsys):
 
 def test_no_route_is_exit_1(two, tmp_path, capsys):
     tree = json.loads(two.read_text())
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    tree["agents"]["K1"]["url"] = f"https://127.0.0.1:{port}"
+    tree["agents"]["K1"]["url"] = f"https://127.0.0.1:{free_port()}"
     path = tmp_path / "other.json"
     path.write_text(json.dumps(tree))
     assert run(["tunnel", str(path), "S1:echo", "--stdio", "--via", "K1"]) == 1
@@ -183,14 +183,9 @@ def start_agent(path: Path) -> tuple[subprocess.Popen, dict]:
     return process, json.loads(process.stdout.readline())
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 @pytest.mark.slow
 def test_rsync_goes_on_over_two_relays_of_which_one_is_killed(tmp_path):
-    """A tree of one large file and some small ones, at 4 MB/s, so that the kill comes midway."""
+    """A tree of one large file and some small ones, at 1 MB/s, so that the kill comes midway."""
     import shutil
     import time
 
@@ -230,7 +225,7 @@ def test_rsync_goes_on_over_two_relays_of_which_one_is_killed(tmp_path):
         k2.write_text(k2.read_text().replace("127.0.0.1:0", f"127.0.0.1:{free_port()}"))
         relay = start(k2)
         place = facts["K2"]["url"].removeprefix("https://")
-        limits = "limits = { rate = 4_000_000 }\n"
+        limits = "limits = { rate = 1_000_000 }\n"
         start(write_agent(tmp_path, "K1", connect_to={"K2": place}, more=limits))
         collection = tmp_path / "collection.json"
         collection.write_text(
@@ -247,19 +242,19 @@ def test_rsync_goes_on_over_two_relays_of_which_one_is_killed(tmp_path):
             listening(str(collection), "S1:rsync", "--via", "K1,K2", stderr=subprocess.DEVNULL)
         )
         copy = [
-            *("rsync", "-a", "--partial", "--timeout=30"),
+            *("rsync", "-a", "--partial", "--timeout=120"),
             *(f"rsync://127.0.0.1:{tunnel_port}/tree/", str(tmp_path / "copy")),
         ]
         first = subprocess.Popen(copy, stderr=subprocess.DEVNULL)
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + 120
         while _size(tmp_path / "copy") < 500_000 and time.monotonic() < until_s:
             time.sleep(0.02)
         relay.send_signal(signal.SIGKILL)
         relay.wait()
-        assert first.wait(30) != 0
+        assert first.wait(120) != 0
         assert 0 < _size(tmp_path / "copy") < 6_000_000
         start(k2)
-        assert subprocess.run(copy, check=False, timeout=60).returncode == 0
+        assert subprocess.run(copy, check=False, timeout=300).returncode == 0
     found = {
         str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()
     }

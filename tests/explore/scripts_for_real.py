@@ -227,7 +227,9 @@ class Servers:
         """Count what lies at each host."""
         for folder in self._hosts.iterdir():
             total = 0
-            for path in (folder / "got").rglob("*"):
+            # What passes over folders that go meanwhile.
+            tree = os.walk(folder / "got")
+            for path in (Path(place, name) for place, _, names in tree for name in names):
                 try:
                     if MARK not in path.name and path.is_file():
                         about = path.stat()

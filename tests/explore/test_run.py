@@ -89,7 +89,7 @@ def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
 )
 def test_first_cases_of_a_family_are_well(name):
     """Of each the first two; `make explore` takes thousands."""
-    stretch = run.carry_out(name, 1, 2, 60.0)
+    stretch = run.carry_out(name, 1, 2, 600.0)
     assert (stretch.n_cases, stretch.faults) == (2, ())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 
 import pytest
 
 import datacollect as dc
+from datacollect.exports import arrived
 from datacollect.exports.arrived import progress_toml, progress_tree, read_arrived
 from datacollect.problem.manifest import read_manifest
 
@@ -72,6 +74,30 @@ def test_marks_parts_and_whole_files_count_once(tmp_path, manifest):
             {"host": "K", "source": "S", "offset_bytes": 150, "bytes": 40},
         ],
     }
+
+
+@pytest.mark.parametrize("host", ["D", "K"])
+def test_what_a_script_at_work_puts_in_its_place_meanwhile_ends_nothing(
+    tmp_path, manifest, monkeypatch, host
+):
+    """All of b is there once the folder has been walked through, and its marks have gone."""
+    marks = {f"{PARTIAL}.datacollect-0-50": mark_of(0, 50)}
+    marks |= {f"{PARTIAL}.datacollect-50-100{each}": 30 for each in (".part", ".at", ".head")}
+    folder = made(tmp_path / "into", host, ".datacollect/partial", {PARTIAL: 200, **marks})
+    walk, whole = os.walk, tmp_path / "into/S/d/b"
+
+    def walked(top):
+        found = [*walk(top)]
+        if not whole.exists():
+            whole.parent.mkdir(parents=True)
+            (tmp_path / "into" / PARTIAL).rename(whole)
+            for name in marks:
+                (tmp_path / "into" / name).unlink()
+        return found
+
+    monkeypatch.setattr(arrived.os, "walk", walked)
+    # A relay's files count by their marks.
+    assert held_in(folder, manifest) == ([(100, 200)] if host == "D" else [])
 
 
 @pytest.mark.parametrize(

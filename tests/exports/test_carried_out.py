@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from conftest import need
@@ -72,7 +73,7 @@ def start(folder, host, into, shell="sh"):
 
 
 def ended(process):
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     STARTED.remove(process)
     return process.returncode, without_times(output)
 
@@ -87,14 +88,15 @@ def both(folder):
 def parts_in(folder):
     """Return the sizes of what is not whole yet; what is renamed meanwhile is not there."""
     sizes = {}
-    for path in (*folder.rglob("*.part"), *folder.rglob("*.new")):
-        with suppress(FileNotFoundError):
-            sizes[path] = path.stat().st_size
+    for place, _, names in os.walk(folder):  # which passes over folders that go meanwhile
+        for path in (Path(place, name) for name in names if name.endswith((".part", ".new"))):
+            with suppress(FileNotFoundError):
+                sizes[path] = path.stat().st_size
     return sizes
 
 
 def wait_until(condition):
-    for _ in range(600):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.05)

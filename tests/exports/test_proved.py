@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+import threading
 import time
 from dataclasses import replace
 
@@ -131,14 +132,17 @@ def test_a_server_without_ranges_gives_whole_files_once(tmp_path):
 def test_a_lane_asks_no_more_once_another_has_brought_the_file(tmp_path):
     """One waits for an answer to its half, until the whole file counts instead."""
     scripts = Scripts(tmp_path)
-    place = tmp_path / "into/S/f"
+    place, both_ask = tmp_path / "into/S/f", threading.Event()
 
     def answer(request):
         if request.first:
-            for _ in range(500):
+            both_ask.set()
+            for _ in range(2500):
                 if place.exists():
                     break
                 time.sleep(0.02)
+        elif request.first == 0:
+            assert both_ask.wait(60)
         return Answer(200, DATA)
 
     with odd_server(answer) as server:

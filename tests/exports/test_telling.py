@@ -268,7 +268,7 @@ def said_until(scripts, *words, **environment):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        hangs = threading.Timer(60, process.kill)
+        hangs = threading.Timer(300, process.kill)
         hangs.start()
         for line in process.stderr:
             lines.append(line)
@@ -457,7 +457,7 @@ def test_a_folder_may_begin_with_a_dash_or_be_the_present_one(tmp_path, words):
     with odd_server(honest) as server:
         scripts.write(server.url)
         command = ["sh", "D.sh", *words]
-        subprocess.run(command, cwd=tmp_path, env=scripts.environment, check=True, timeout=60)
+        subprocess.run(command, cwd=tmp_path, env=scripts.environment, check=True, timeout=300)
     assert (tmp_path / (words or ["."])[0] / "S/f").read_bytes() == data_of("f")
 
 

@@ -105,7 +105,7 @@ class Scripts:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         return ended.returncode, without_times(ended.stdout)

@@ -41,7 +41,7 @@ from datacollect.bistro.witness.server import WitnessServer
 from datacollect.bistro.witness.store import WitnessStore
 from datacollect.net.keys import PrivateKey, write_private_key
 
-WITHIN_S = 120.0
+WITHIN_S = 300.0
 NAME = "localhost"
 
 

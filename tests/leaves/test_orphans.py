@@ -15,7 +15,7 @@ from instances.children import children_of, command_of, is_told
 
 from datacollect import orphans
 
-WITHIN_S = 60.0
+WITHIN_S = 300.0
 TESTS = Path(__file__).resolve().parents[1]
 
 # Each child is at work, or waits for some.
@@ -66,7 +66,7 @@ run_program(["sleep", "600"], Path("."), None)
 def wait_until(condition):
     end_s = time.monotonic() + WITHIN_S
     while not condition():
-        assert time.monotonic() < end_s, "waited a minute"
+        assert time.monotonic() < end_s, "waited long"
         time.sleep(0.05)
 
 

@@ -48,7 +48,7 @@ def run_limited(code, *limits):
     """Run Python under limits of its own, as the shell sets them."""
     shell = "; ".join([*(f"ulimit {limit}" for limit in limits), 'exec "$0" -c "$1"'])
     command = ["bash", "-c", shell, sys.executable, code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import BROWSER_MS
 from instances.plotted import relayed, schedule_of, star
 from instances.watched_pages import wait_until
 
@@ -187,6 +188,7 @@ def opened(browser, tmp_path):
     def opened_page(problem, schedule, width=1280):
         (tmp_path / "plan.html").write_text(plot_page(problem, schedule), encoding="utf-8")
         shown = browser.new_page(viewport={"width": width, "height": 900})
+        shown.set_default_timeout(BROWSER_MS)
         shown.on("console", lambda message: complaints.append(message.text))
         shown.on("pageerror", lambda error: complaints.append(str(error)))
         shown.on("dialog", lambda dialog: complaints.append(dialog.message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import BROWSER_MS
 
 import datacollect as dc
 from datacollect.pictures import live_page, pull_page
@@ -133,7 +134,7 @@ def opened(browser):
     def open_at(url, width=1280, scheme="light"):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         pages.append(page)
-        page.set_default_timeout(300_000)
+        page.set_default_timeout(BROWSER_MS)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
@@ -170,6 +171,7 @@ def test_it_shows_all_of_it_on_screens_of_both_widths(opened, tmp_path, width, s
         story.given_up["S9"] = "cannot be reached"
         page.get_by_text("given up: cannot be reached").wait_for()
         page.screenshot(path=tmp_path / f"page{width}.png", full_page=True)
+        page.close()  # before it may miss its server
 
 
 @pytest.mark.slow

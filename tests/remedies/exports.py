@@ -212,7 +212,7 @@ def by_curl(job):
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/jobs"
         command = ["curl", "--silent", "--fail", "--noproxy", "*", "--data-binary", f"@{job}", url]
-        subprocess.run(command, check=True, timeout=60)
+        subprocess.run(command, check=True, timeout=300)
         thread.join()
     return server.came[-1]
 

@@ -121,7 +121,8 @@ class Silent:
 def received(n_bytes):
     def receive():
         ends = Ends((), ("", ""), (0, 0))
-        with mock.patch.object(connections, "READY_S", 0.05):
+        ready_s = connections.READY_S if n_bytes else 0.05
+        with mock.patch.object(connections, "READY_S", ready_s):
             connections._received(ends, partial(Silent, n_bytes), 1, 0.05)
 
     return receive

@@ -8,7 +8,7 @@ from unittest import mock
 
 from bistro.destination.run.test_standing import ALL
 from bistro.page.test_checking import LATEST_S, RECEIPT, checked, page_of, proof
-from conftest import chromium
+from conftest import BROWSER_MS, chromium
 from instances.authorities import certificate_pem
 from instances.events import event_bytes
 from remedies.trying import Example, call, in_new_folder, told
@@ -43,6 +43,7 @@ def opened(served, *, is_whole):
             chromium() as browser,
         ):
             page = browser.new_page(ignore_https_errors=True)
+            page.set_default_timeout(BROWSER_MS)
             page.goto(server.url if is_whole else server.url.partition("#")[0])
             if is_whole:
                 page.locator(READY[served]).first.wait_for()

@@ -85,8 +85,9 @@ def first_asked_to_wait(wait_s, patience_s):
     def busy(path, headers):
         if headers.get("Range") == "bytes=0-0":
             return None
-        until_s.append(time.monotonic() + wait_s)
-        is_busy = time.monotonic() < until_s[0]
+        now_s = time.monotonic()
+        until_s.append(now_s + wait_s)
+        is_busy = now_s < until_s[0]
         return (503, {"Retry-After": str(wait_s)}, b"") if is_busy else None
 
     return _asked_first(busy, patience_s)

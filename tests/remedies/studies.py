@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import tempfile
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,9 +199,9 @@ def waiting_sweep(address):
             pool.close()
 
 
-def audited(address):
+def audited(address, within_s=0.5):
     with (
-        mock.patch("datacollect.bistro.auditor.workers.DASK_TIMEOUT_S", 0.5),
+        mock.patch("datacollect.bistro.auditor.workers.DASK_TIMEOUT_S", within_s),
         workers_of(0, address) as workers,
     ):
         return list(workers.each(abs, [(-1,)]))
@@ -295,6 +296,6 @@ EXAMPLES = [
     Example(
         "has no workers; start some with `dask worker {} --nthreads 1`",
         asked_of_dask(0, audited),
-        asked_of_dask(1, audited),
+        asked_of_dask(1, partial(audited, within_s=60)),
     ),
 ]

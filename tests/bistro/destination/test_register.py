@@ -892,7 +892,7 @@ def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
     repository = str(Path(__file__).resolve().parents[3])
     for n_calls in range(1, 200, 3):
         words = [sys.executable, "-c", KILLED, repository, str(tmp_path), folder, str(n_calls)]
-        done = run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = run(words, capture_output=True, text=True, timeout=600, check=False)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr

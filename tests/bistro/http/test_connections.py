@@ -77,7 +77,9 @@ def test_silent_connections_count_and_leave_their_places_when_they_go(monkeypatc
             assert said == [b"welcome\n"] * 3
             # The third has the place of the first, which is over.
             assert await streams[0][0].read() == b""
-            assert (places.n_taken, places.n_going) == (2, 0)
+            while places.n_going:
+                await asyncio.sleep(0.01)
+            assert places.n_taken == 2
             for _, writer in streams:
                 writer.close()
             while places.n_taken:
@@ -88,7 +90,7 @@ def test_silent_connections_count_and_leave_their_places_when_they_go(monkeypatc
             while places.n_taken:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(served(), 20))
+    asyncio.run(asyncio.wait_for(served(), 60))
 
 
 def counted(listener, address: str):
@@ -227,7 +229,7 @@ def test_500_people_behind_one_address_are_answered_beside_silent_connections(mo
         for i in range(80):
             await come(f"127.0.0.{2 + i % 4}", unfinished if i % 2 else b"")
         n_answered = 0
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + 120
         while n_answered < 500 and time.monotonic() < until_s:
             # Each keeps his connection, as browsers do; who is not let in comes again.
             readers = await asyncio.gather(
@@ -246,4 +248,4 @@ def test_500_people_behind_one_address_are_answered_beside_silent_connections(mo
         await server.stop()
         bound.close()
 
-    asyncio.run(asyncio.wait_for(served(), 60))
+    asyncio.run(asyncio.wait_for(served(), 180))

@@ -19,7 +19,7 @@ from datacollect.bistro.destination.run.standing import read_standing
 from datacollect.bistro.formats.event.file import read_event
 
 ROLES = ("witness", "witness", "service", "bistro", "destination")
-COLLECTED_S = 120
+COLLECTED_S = 300
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is the loopback there"),
@@ -77,7 +77,7 @@ class Host:
     def end(self) -> None:
         if self.process is not None:
             self.process.terminate()
-            self.process.communicate(timeout=60)
+            self.process.communicate(timeout=300)
 
 
 def test_hosts_join_by_a_line_each_and_what_people_hand_in_is_collected(tmp_path, monkeypatch):

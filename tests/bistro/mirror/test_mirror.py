@@ -7,17 +7,20 @@ import signal
 import subprocess
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 from instances.custody import custody_event_bytes
 from instances.events import key_of
 from instances.timestamping import WITHIN_S, World, until
 
+from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
 from datacollect.bistro.formats.receipt.receipt import read_amendments
 from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.bistro.mirror import mirror as mirroring
 from datacollect.bistro.mirror.mirror import STATUS_FILE, mirror_once
 from datacollect.commands.main import run
+from datacollect.net import fan_out as fan_out_module
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,11 @@ def copy_of(world, folder, i: int) -> LogCopy:
     return LogCopy(folder / folder_name(log), log, world.event)
 
 
+def is_signed_by_all(world, service) -> bool:
+    head = SignedCheckpoint.parse(world.get(service, "/checkpoint").body)
+    return len(cosigned_times(head.note, world.event.witness_keys)) == len(world.event.witnesses)
+
+
 def by_log(status: dict) -> dict[str, dict]:
     return {each["log"]: each for each in status["logs"]}
 
@@ -52,6 +60,9 @@ def by_log(status: dict) -> dict[str, dict]:
 def test_logs_are_copied_as_their_services_publish_them(world, tmp_path, capsys):
     into = tmp_path / "mirror"
     command = ["event", "mirror", str(world.folder / "event.toml"), "--into", str(into)]
+    # With each cosignature that comes later a checkpoint is published again.
+    for service in world.services:
+        until(lambda s=service: is_signed_by_all(world, s), "the last witness")
     code = run([*command, "--once", "--json"])
     found = by_log(json.loads(capsys.readouterr().out))
     for i, service in enumerate(world.services):
@@ -153,9 +164,16 @@ class served:  # noqa: N801 - reads as what it is
 
 @pytest.mark.slow
 def test_log_that_hangs_is_named_after_a_while(world, tmp_path, monkeypatch):
-    event = threading.Event()
+    """The while is over once the first log has been copied, however long that takes."""
+    event, clock = threading.Event(), [0.0]
     monkeypatch.setattr(mirroring, "ONCE_S", 3.0)
-    real = mirroring.LogCopying.take
+    monkeypatch.setattr(fan_out_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    real, copy = mirroring.LogCopying.take, mirroring.Mirror._copy
+
+    def copied(self, service, *, is_once):
+        copy(self, service, is_once=is_once)
+        if service.log == world.event.services[0].log:
+            clock[0] = 1e9
 
     def take(self, asker):
         if self.copy.log == world.event.services[1].log:
@@ -163,6 +181,7 @@ def test_log_that_hangs_is_named_after_a_while(world, tmp_path, monkeypatch):
         return real(self, asker)
 
     monkeypatch.setattr(mirroring.LogCopying, "take", take)
+    monkeypatch.setattr(mirroring.Mirror, "_copy", copied)
     found = mirror_once(world.folder / "event.toml", tmp_path / "mirror")
     event.set()
     first, second, _ = found.logs

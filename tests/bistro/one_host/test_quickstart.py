@@ -26,7 +26,7 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.tls import web_context
 
 PEOPLE = ("Ann Lee", "Müller, Jan", "O'Neil", "Zoë", "Li Wei")
-READY_S, COLLECTED_S = 90, 90
+COLLECTED_S = 300
 FIRST_PAGE = REPOSITORY / "docs/bistro.md"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux")
 
@@ -75,7 +75,7 @@ class Quickstart:
 
     def wait_for_servers(self, n: int) -> None:
         """Wait until so many are at work."""
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + 300
         while len(self.servers()) != n and time.monotonic() < until_s:
             time.sleep(0.1)
         assert len(self.servers()) == n
@@ -84,7 +84,7 @@ class Quickstart:
         """End the first process; return its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=300)
         return self.process.returncode
 
     def hand_in(self, person: str) -> Path:
@@ -181,7 +181,7 @@ def test_five_peoples_files_are_collected_and_proved_whatever_ends_on_the_way(qu
     # A server that ends by itself is started again.
     service = next(n for n in quickstart.servers() if " timestamp " in command_of(n))
     os.kill(service, signal.SIGKILL)
-    until_s = time.monotonic() + 30
+    until_s = time.monotonic() + 300
     while time.monotonic() < until_s:
         if any(" timestamp " in command_of(n) for n in quickstart.servers() if n != service):
             break

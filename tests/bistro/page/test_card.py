@@ -14,7 +14,7 @@ import zipfile
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from conftest import chromium
+from conftest import BROWSER_MS, chromium
 from instances.events import event_bytes, key_of, proof_of, ticket_of
 from instances.firefox import firefox
 from instances.handing_pages import CONTEXT, PageWorld, served
@@ -107,6 +107,7 @@ def new_page(request):
 
         def opened(viewport, url=None):
             context = browser.new_context(viewport=viewport, locale="en", **CONTEXT)
+            context.set_default_timeout(BROWSER_MS)
             page = context.new_page()
             page.on("dialog", lambda dialog: dialog.accept())
             room = {"origin": url, "quotaSize": 10_000_000}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from conftest import BROWSER_MS
 from instances.events import (
     DEADLINE_S,
     event_bytes,
@@ -158,6 +159,7 @@ def page_of(browser, folder, amendments=(), data=DATA):
     new = browser.new_context(locale="en", timezone_id="UTC", **CONTEXT)
     with served(folder / "page") as url, new as context:
         context.route("https://*.example/**", answer)
+        context.set_default_timeout(BROWSER_MS)
         page = context.new_page()
         page.goto(url)
         page.click("summary:has(#check-title)")
@@ -379,6 +381,7 @@ def test_on_the_page_of_an_older_event_nothing_can_be_handed_in(browser, tmp_pat
     with served(tmp_path / "page") as url, context:
         asked = []
         context.on("request", lambda request: asked.append(request.url))
+        context.set_default_timeout(BROWSER_MS)
         page = context.new_page()
         page.goto(url)
         wait_until(page, f"document.getElementById('refusal').textContent.includes('{said}')")

@@ -50,7 +50,8 @@ def test_two_authorities_prove_that_it_was_ready(person, capsys):
 
 @pytest.mark.slow
 def test_one_authority_is_not_enough_and_nobody_else_is_there(person, capsys, monkeypatch):
-    monkeypatch.setattr("datacollect.bistro.person.upload.PATIENCE_S", 2.0)
+    # Long enough for the other to answer.
+    monkeypatch.setattr("datacollect.bistro.person.upload.PATIENCE_S", 6.0)
     # It answers no more.
     (person / "tsa1" / "tsa.key").unlink()
     assert run(["upload", "a.txt", "--event", "event.toml", "--json"]) == 3

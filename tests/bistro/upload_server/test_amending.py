@@ -62,10 +62,17 @@ def published(event, note, *, n_witnesses=3):
 
 
 def wait_until(condition):
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end_s
         time.sleep(0.02)
+
+
+def first(found):
+    """Return the first that a function returns and that is not None."""
+    values = []
+    wait_until(lambda: values.append(found()) or values[-1] is not None)
+    return values[-1]
 
 
 def asked_twice_more(service):
@@ -236,9 +243,15 @@ def test_a_service_that_is_silent_keeps_out_nobody_whom_another_lets_in(
             assert (status, headers["retry-after"]) == (503, "2")
             held.set()
             monkeypatch.setattr(amending, "WAIT_S", 15.0)
-            assert client.create(event, commitment_to(event, DATA), DATA)[0] == 403
+
+            def answered() -> int | None:
+                # On a busy machine neither may have answered within 0.3 s.
+                status = client.create(event, commitment_to(event, DATA), DATA)[0]
+                return None if status == 503 else status
+
+            assert first(answered) == 403
             held.clear()
             rarely.said.append(published(event, later(event)))
-            assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+            assert first(answered) == 201
             held.set()
             client.close()

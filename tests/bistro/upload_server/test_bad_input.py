@@ -30,7 +30,7 @@ from datacollect.transfer.pieces.room import SPARE_BYTES
 
 DATA = bytes(range(256)) * 400
 N_SMALL, N_CONNECTIONS = many(20_000), 50
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.receipt.upload_wish import metadata_of, metadata_text
 
 DATA = bytes(range(256)) * 400
-WITHIN_S = 60.0
+WITHIN_S = 300.0
 
 
 class Collecting:
@@ -45,10 +45,14 @@ class Collecting:
                 taking.take_times((bytes(e), int(time.time()) - 60) for e in batch.rows["entry"])
         for path in sorted(self.served.glob("segments/*.index")):
             number = int(path.stem)
-            held.take_index("north", number, read_index(path.read_bytes()))
+            try:
+                index, data = path.read_bytes(), path.with_suffix(".segment").read_bytes()
+            except FileNotFoundError:  # it was let go meanwhile
+                continue
+            held.take_index("north", number, read_index(index))
             copy = self.fetched / f"{number}"
             copy.parent.mkdir(exist_ok=True)
-            copy.write_bytes(path.with_suffix(".segment").read_bytes())
+            copy.write_bytes(data)
             held.take_segment("north", number, copy.stat().st_size)
         for opening in [*held.to_open()]:
             data = b"".join(

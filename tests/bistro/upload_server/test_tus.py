@@ -105,7 +105,7 @@ def test_upload_in_one_request_is_receipted_and_leaves_as_segment_and_batch(even
     assert (status, again["datacollect-receipt"]) == (200, headers["datacollect-receipt"])
     status, third, _ = client.create(event, commitment)
     assert (status, third["location"]) == (201, headers["location"])
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + 300
     while held(tmp_path, event).get(commitment.entry) != DATA:
         assert time.monotonic() < end_s
         time.sleep(0.2)
@@ -287,7 +287,7 @@ def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, erro
         assert client.create(event, commitment, DATA)[0] == 507
         assert client.create(event, commitment)[0] == 507
         assert client.ask("GET", "/bistro")[0] == 503
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + 300
     while goes_on and client.ask("GET", "/bistro")[0] != 200:
         assert time.monotonic() < end_s
         time.sleep(0.1)
@@ -305,13 +305,14 @@ def test_destination_says_what_may_go(event, north, tmp_path):
     other = replace(covered, bistro="south").signed(event, key).data
     assert client.ask("POST", "/covered", other)[0] == 403
     assert client.facts()["last_contact_s"] is None
-    end_s = time.monotonic() + 60
-    while client.facts()["stored_bytes"]:  # until its segment is closed, and goes
+    end_s = time.monotonic() + 300
+    segments = tmp_path / "north-uploads/served/segments"
+    # Until its segment is closed, and goes.
+    while client.facts()["stored_bytes"] or [*segments.iterdir()]:
         assert client.ask("POST", "/covered", covered.signed(event, key).data)[0] == 200
         assert time.monotonic() < end_s
         time.sleep(0.2)
     assert client.facts()["last_contact_s"] is not None
-    assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
 
 
 def test_older_word_that_comes_again_lets_nothing_go_also_after_a_restart(event, tmp_path):
@@ -346,7 +347,7 @@ def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
         assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
         covered = Covered(event.id, "north", 1, 9, (range(9),), int(time.time()))
         note = covered.signed(event, key_of("verdicts")).data
-        end_s = time.monotonic() + 60
+        end_s = time.monotonic() + 300
         while client.facts()["stored_bytes"]:  # until its segment is closed
             assert client.ask("POST", "/covered", note)[0] == 200
             assert time.monotonic() < end_s

@@ -55,14 +55,14 @@ def test_nothing_runs_on_after_its_caller_was_killed(elsewhere):
     worker = elsewhere.begin(worker_pid).result()
     days = elsewhere.begin(collect_for_days)
     children = Path(f"/proc/{worker}/task/{worker}/children")
-    assert within(20, children.read_text)
+    assert within(120, children.read_text)
     runs = [int(pid) for pid in children.read_text().split()]
     assert len(runs) == 1
     os.kill(caller, signal.SIGKILL)
     with pytest.raises(BrokenProcessPool):
         days.result()
     elsewhere.end()
-    assert within(20, lambda: not any(alive(pid) for pid in (caller, worker, *runs)))
+    assert within(120, lambda: not any(alive(pid) for pid in (caller, worker, *runs)))
 
 
 def within(seconds, happens):

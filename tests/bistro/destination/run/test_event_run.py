@@ -171,6 +171,8 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
             assert handed_in(person, "b.txt", b"and more", "src") == 0
             (several,) = json.loads(capsys.readouterr().out)["files"]
             found = once_collected(folder, 2)
+            # Whoever asks gets no proof before witnesses have signed.
+            until(lambda: read_standing(folder).n_verdicts == 2, "two verdicts")
             # All of them, or none: the receipt proves it of the draft, each proof of its file.
             assert run(["upload", several["keep"], "--event", "event.toml"]) == 0
             capsys.readouterr()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bistro.destination.run.test_standing import ALL
+from conftest import BROWSER_MS
 
 from datacollect.bistro.destination.run.overview_server import STATIC, TOKEN_FILE, overview_page
 from datacollect.bistro.destination.run.standing import LogStanding, write_standing
@@ -29,7 +30,7 @@ def overview(tmp_path, monkeypatch):
 
 def asked(overview, path: str, token: str | None = None):
     """Return an answer whose body is still to be read."""
-    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=120)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     connection.request("GET", path, headers=headers)
     return closing(connection), connection.getresponse()
@@ -56,7 +57,7 @@ def test_it_tells_how_far_the_event_is_each_time_that_it_changes(overview, tmp_p
 
 @pytest.mark.parametrize("token", [None, "", "x", "ä"])
 def test_nobody_without_the_token_is_told_anything(overview, token):
-    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(overview.url).netloc, timeout=120)
     with closing(connection):
         connection.putrequest("GET", "/events")
         if token is not None:
@@ -156,6 +157,7 @@ def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
+    page.set_default_timeout(BROWSER_MS)
     page.goto(overview.url)
     page.get_by_text("as of").wait_for()
     assert page.title() == "Income tax 2026"

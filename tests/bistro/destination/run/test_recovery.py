@@ -11,6 +11,7 @@ from instances import lost_destinations
 from instances.bistros import NAMES
 from instances.events import key_of
 from instances.lost_destinations import Collecting, collecting_world, remove
+from instances.timestamping import until
 
 from datacollect.bistro.destination.missing import LOST_SINCE
 from datacollect.bistro.log_service.server import mirroring
@@ -255,8 +256,15 @@ def test_destination_whose_log_is_dead_collects_and_names_what_it_cannot_prove(
     monkeypatch.setattr(mirroring, "AWAY_S", 0.2)
     lose_disk(collecting)
     assert collecting.recover(mirror="older")[0] == 1
-    collecting.run_once()
-    status = collecting.status()
+
+    def told():
+        # Until witnesses have said what is the matter.
+        collecting.run_once()
+        status = collecting.status()
+        texts = (each["text"] for each in status["lacking"] if each["kind"] == "not published")
+        return status if any("signed 3 entries" in text for text in texts) else None
+
+    status = until(told, "what is the matter")
     assert collecting.collected_files() == FILES
     (lack,) = (each for each in status["lacking"] if each["kind"] == "not published")
     assert lack["n"] >= 1

@@ -63,10 +63,12 @@ def verdict(world, entry: bytes) -> tuple[str, int | None]:
 @pytest.mark.slow
 def test_the_last_word_on_an_entry_is_told_with_its_proof(world, log):
     """What was refused, sealed anew and collected is collected; one draft takes another's place."""
-    log.record([said(world, TWO, REFUSED, DOES_NOT_OPEN), said(world, THREE, COLLECTED)])
+    first = [said(world, TWO, REFUSED, DOES_NOT_OPEN), said(world, THREE, COLLECTED)]
+    until(lambda: log.record(first), "the first words")
     assert verdict(world, TWO)[0] == "refused: does not open"
     later = [said(world, TWO, COLLECTED), said(world, FOUR, REFUSED, LATE)]
-    log.record([*later, said(world, THREE, SUPERSEDED, TWO.hex())])
+    later += [said(world, THREE, SUPERSEDED, TWO.hex())]
+    until(lambda: log.record(later), "the last words")
     for entry, word in (
         (ONE, "collected"),
         (TWO, "collected"),
@@ -82,8 +84,13 @@ def test_the_last_word_on_an_entry_is_told_with_its_proof(world, log):
 def test_a_verdict_without_witnesses_is_told_without_a_proof(world, log):
     for i in range(4):
         world.stop_witness(i)
+
+    def is_kept():
+        assert log.record([said(world, FIVE, COLLECTED)], 2.0) is None
+        return asked(world, f"/verdict/{FIVE.hex()}").status == 200
+
     # On the disk, and not published.
-    assert log.record([said(world, FIVE, COLLECTED)], 2.0) is None
+    until(is_kept, "the verdict")
     assert verdict(world, FIVE) == ("collected", None)
     world.start_witnesses()
     until(lambda: verdict(world, FIVE)[1], "the proof")
