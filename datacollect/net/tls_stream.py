@@ -48,6 +48,7 @@ class TlsStream:
             self._in, self._out, server_side=server_side, server_hostname=host
         )
         self._ahead = b""
+        self._may_read = True  # something has come since nothing more could be read
         self.is_ended = False
 
     @property
@@ -63,6 +64,7 @@ class TlsStream:
     def feed(self, data: Data) -> None:
         """Take in what has come."""
         self._in.write(data)
+        self._may_read = True
 
     def greet(self) -> bool:
         """Go on with the greeting; whether it is done. Else more has to come."""
@@ -83,6 +85,13 @@ class TlsStream:
             self._ahead = self._ahead[n_bytes:]
             return n_bytes
         return self._decrypted_into(room)
+
+    def fill(self, room: memoryview) -> int:
+        """Put all that can be read into a buffer, as far as it goes; return its bytes."""
+        filled, most = 0, len(room)
+        while filled < most and (n_bytes := self.read_into(room[filled:])):
+            filled += n_bytes
+        return filled
 
     def put_back(self, data: bytes) -> None:
         """Have bytes read again that were read too early."""
@@ -106,12 +115,14 @@ class TlsStream:
         return self._out.read() if self._out.pending else b""
 
     def _decrypted_into(self, room: memoryview) -> int:
-        if self.is_ended:
+        # To find out that nothing is there costs an exception.
+        if self.is_ended or not self._may_read:
             return 0
         try:
             # Into a buffer it returns a number, whatever types say.
             n_bytes = cast("int", self._tls.read(len(room), room))
         except ssl.SSLWantReadError:
+            self._may_read = False
             return 0
         except ssl.SSLZeroReturnError:
             n_bytes = 0

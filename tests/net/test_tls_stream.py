@@ -79,3 +79,44 @@ def test_a_swapped_or_replayed_record_is_noticed(tmp_path):
     server.feed(one)
     with pytest.raises(ssl.SSLError):
         readable(server)
+
+
+def test_many_records_are_read_at_once_as_far_as_the_buffer_goes(tmp_path):
+    client, server = greeted_streams(tmp_path)
+    for part in (b"one", b"two", b"three"):
+        server.write(part)
+    server.end()
+    client.feed(server.to_send())
+    client.put_back(b"zero")
+    room = memoryview(bytearray(8))
+    assert bytes(room[: client.fill(room)]) == b"zeroonet"
+    assert not client.is_ended
+    assert bytes(room[: client.fill(room)]) == b"wothree"
+    assert client.is_ended
+    assert client.fill(room) == 0
+
+
+def test_what_comes_after_nothing_was_there_is_read(tmp_path):
+    """A record in two parts, and one more; nothing can be read before the first is whole."""
+    client, server = greeted_streams(tmp_path)
+    room = memoryview(bytearray(100))
+    server.write(b"a record")
+    raw = server.to_send()
+    assert client.fill(room) == 0
+    client.feed(raw[:10])
+    assert client.fill(room) == client.fill(room) == 0
+    client.feed(raw[10:])
+    assert bytes(room[: client.fill(room)]) == b"a record"
+    server.write(b"another")
+    client.feed(server.to_send())
+    assert bytes(room[: client.fill(room)]) == b"another"
+
+
+def test_that_nothing_is_there_is_found_out_once(tmp_path, monkeypatch):
+    asked = []
+    read = ssl.SSLObject.read
+    monkeypatch.setattr(ssl.SSLObject, "read", lambda *given: asked.append(given) or read(*given))
+    client, _ = greeted_streams(tmp_path)
+    for _ in range(3):
+        assert readable(client) == b""
+    assert len(asked) == 1

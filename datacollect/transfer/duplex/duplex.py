@@ -246,9 +246,7 @@ class Duplex:
     def _decrypt(self) -> bool:
         """Decrypt what is there; whether something was, or the end."""
         was_ended = self._stream.is_ended
-        filled = 0
-        while filled < BLOCK_BYTES and (n := self._stream.read_into(self._opened[filled:])):
-            filled += n
+        filled = self._stream.fill(self._opened)
         self._plain = self._opened[:filled]
         return filled > 0 or self._stream.is_ended is not was_ended
 

@@ -78,6 +78,16 @@ def test_each_hop_says_its_buffers(held, tmp_path):
         assert asked(tunnel) == b"got 1000"
 
 
+@pytest.mark.parametrize(("limits", "known"), [("", "reno"), ('congestion = "cubic"', "cubic")])
+def test_to_a_service_beside_it_an_agent_does_not_pace_unless_it_is_told_to(
+    held, tmp_path, limits, known
+):
+    tree, _ = world(held, tmp_path, limits=limits)
+    with dc.tunnel(tree, "S1:echo") as tunnel:
+        assert tunnel.hops[-1].start_side.congestion == known
+        assert asked(tunnel) == b"got 1000"
+
+
 def test_the_route_is_the_widest_and_the_next_one_where_a_relay_is_gone(held, tmp_path):
     links = [("S1", "D", 1e6), ("S1", "K1", 5e6), ("K1", "D", 5e6), ("S1", "K2", 3e6)]
     links += [("K2", "D", 3e6)]

@@ -61,7 +61,7 @@ class AgentContext(Protocol):
     def start_tls(self, number: int, connection: socket.socket) -> None:
         """Hand a session to a thread of its own."""
 
-    def tune(self, connection: socket.socket) -> None:
+    def tune(self, connection: socket.socket, *, is_loopback: bool = False) -> None:
         """Set what all connections have in common."""
 
     def hop_end(self, connection: socket.socket) -> HopEnd:

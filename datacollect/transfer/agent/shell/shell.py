@@ -15,7 +15,7 @@ from datacollect.files.refusals import refusal_of
 from datacollect.net.hop_ends import hop_end
 from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
-from datacollect.net.tcp_options import keep_alive, set_buffers, stop_accepting
+from datacollect.net.tcp_options import keep_alive, set_buffers, stop_accepting, without_pacing
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
 from datacollect.transfer.agent.shell.loop import READABLE, Loop
@@ -167,7 +167,7 @@ class Shell:
         else:
             session.run()
 
-    def tune(self, connection: socket.socket) -> None:
+    def tune(self, connection: socket.socket, *, is_loopback: bool = False) -> None:
         """Set what all connections have in common."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._buffer_bytes is not None:
@@ -187,6 +187,8 @@ class Shell:
             connection.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion.encode()
             )
+        elif is_loopback:
+            without_pacing(connection)
 
     def hop_end(self, connection: socket.socket) -> HopEnd:
         """Return what clients are told of this end of a connection."""

@@ -7,6 +7,7 @@ import socket
 import threading
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, TransferError
@@ -253,7 +254,7 @@ class TunnelSession:
         for family, kind, _, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             far = socket.socket(family, kind)
             try:
-                self._shell.tune(far)
+                self._shell.tune(far, is_loopback=ip_address(place[0]).is_loopback)
                 # Before bytes pass, an end would look to the service like one of its client.
                 reset_on_close(far)
                 far.settimeout(deadline.left_s())
