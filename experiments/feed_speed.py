@@ -1,7 +1,8 @@
 """Feeds by UDP over a wire between two network namespaces: what is lost, what it costs, how steady.
 
     python experiments/feed_speed.py [--seconds 60] [--rate "900 Mbit/s"] [--only file bare …]
-    python experiments/feed_speed.py --only means --means 3600 --means-rate "100 Mbit/s"
+    python experiments/feed_speed.py --only file --folder /var/tmp
+    python experiments/feed_speed.py --only means --means 86400 --means-rate "100 Mbit/s"
 
 Needs root. An agent runs at one end, `datacollect feed send --generate` at the other, both under
 SCHED_FIFO. Prints a row each: a feed to a file at the rate, in packets of 1500 bytes and in long
@@ -11,7 +12,7 @@ feed to no file, with the means of each 30 s. Beside each stands the load of the
 is busy with other work, losses and times are its, too.
 
 Processor times are those of all threads of a program, those of its start left out where that is
-said. Files lie in memory that was in use before.
+said. Files lie in memory that was in use before, or in a folder of a disk.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ HERE, THERE = ("fs0", "10.213.78.1"), ("fs1", "10.213.78.2")
 MEAN_S, MOST_OFF = 30.0, 1e-3
 # What a program's start takes is over, and its end has not begun.
 STEADY_AFTER_S, STEADY_UNTIL = 4.0, 0.9
+IN_MEMORY = "/dev/shm"
 BARE = Path(__file__).with_name("feed_bare.py")
 BARE_S = 5.0
 
@@ -232,7 +234,9 @@ def to_a_file(
 ) -> None:
     """Print what is lost at a rate, and what it costs."""
     name = f"tofile{message_bytes}"
-    touch_memory(at.folder, int(Number(BYTES_PER_S).read(rate, "--rate") * seconds))
+    is_in_memory = folder.is_relative_to(IN_MEMORY)
+    if is_in_memory:
+        touch_memory(at.folder, int(Number(BYTES_PER_S).read(rate, "--rate") * seconds))
     found = sent(feed_file(folder, at, name, rate, "", message_bytes), seconds, at)
     (at.folder / name).unlink(missing_ok=True)
     counts = found.counts
@@ -242,7 +246,8 @@ def to_a_file(
     gib_per_s = gib / seconds
     own, there = (each / gib_per_s for each in found.steady)
     say(
-        f"UDP to a file, {rate}, messages of {message_bytes} bytes, {seconds:g} s",
+        f"UDP to a file {'in memory' if is_in_memory else 'on a disk'}, {rate}, "
+        f"messages of {message_bytes} bytes, {seconds:g} s",
         f"lost {lost} of {made} ({lost / max(made, 1):.2g}), {by_path} of them after it was sent",
         f"processor s/GiB: sender {own:.2f}, receiver {there:.2f}; with their starts "
         f"{found.processor_s / gib:.2f}, {found.receiver_s / gib:.2f}",
@@ -335,9 +340,10 @@ def main() -> None:
     parser.add_argument("--drop-rate", type=float, default=50e6, help="bytes per second")
     parser.add_argument("--means", type=float, default=0.0, help="seconds; 0: not done")
     parser.add_argument("--means-rate", default="100 Mbit/s")
+    parser.add_argument("--folder", default=IN_MEMORY, help="where files lie")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name, wire():
+    with tempfile.TemporaryDirectory(dir=asked.folder) as name, wire():
         folder = Path(name)
         key = [sys.executable, "-m", "datacollect", "keys", "new", str(folder / "instrument.key")]
         public = subprocess.run(key, check=True, capture_output=True, text=True).stdout.strip()

@@ -92,7 +92,7 @@ class Disk:
         file.extend(bytes(max(n_bytes - len(file), 0)))
         del file[n_bytes:]
 
-    def sync(self, name):
+    def sync(self, name, *, done_bytes=0):
         kills = self._mishaps.before(grows=False)
         self._kept[name] = bytes(self.files.setdefault(name, bytearray()))
         if kills:

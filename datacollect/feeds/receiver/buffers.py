@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 
 # What is read together; what may be read and not be written yet; and what is kept meanwhile.
-BUFFER_BYTES, MOST_BUFFERS, KEPT_BUFFERS = 2**20, 32, 2
+BUFFER_BYTES, MOST_BUFFERS, KEPT_BUFFERS = 3 * 2**19, 21, 2
 
 
 class Buffers:
-    """Buffers of `BUFFER_BYTES`, for all threads: 32 MB at most, and 2 MB where few are in use.
+    """Buffers of `BUFFER_BYTES`, for all threads: 33 MB at most, and 3 MB where few are in use.
 
     Examples
     --------

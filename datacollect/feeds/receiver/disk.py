@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 from contextlib import suppress
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 MOST_VECTORS = 1000  # below what any system takes at once
 MOST_READ_BYTES = 2**20
+# What the system holds in memory as one piece, at most: where a part that is let go of ends within
+# such a piece, that stays until the next time.
+PIECE_BYTES = 4 * 2**20
 FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 # What file systems without second names say, among them some of other hosts.
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -39,8 +43,11 @@ class Disk(Protocol):
     def truncate(self, name: str, n_bytes: int) -> None:
         """Give a file, made where there is none, so many bytes."""
 
-    def sync(self, name: str) -> None:
-        """Wait until what was written into a file is on the disk, and has that name there."""
+    def sync(self, name: str, *, done_bytes: int = 0) -> None:
+        """Wait until what was written into a file is on the disk, and has that name there.
+
+        What lies below `done_bytes` is not written again.
+        """
 
     def put(self, name: str, data: bytes) -> None:
         """Replace a small file, wholly or not at all; then it is on the disk."""
@@ -55,6 +62,8 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._open: dict[str, int] = {}
+        # Of each file, up to where it does not have to stay in memory.
+        self._let_go: dict[str, int] = {}
 
     def exists(self, name: str) -> bool:
         """Return whether there is such a file, whatever it is."""
@@ -92,10 +101,11 @@ class Folder:
         """Give a file so many bytes."""
         os.ftruncate(self._fd(name), n_bytes)
 
-    def sync(self, name: str) -> None:
+    def sync(self, name: str, *, done_bytes: int = 0) -> None:
         """Wait until what was written into a file is on the disk."""
         fd = self._fd(name)
         sync(fd, only_data=True)
+        self._let_go_of(name, done_bytes)
         # Somebody may have taken it away: what was written into it is of no use then.
         if not os.path.samestat(os.fstat(fd), (self._path / name).lstat()):
             raise FileNotFoundError(errno.ENOENT, "another file has its name", name)
@@ -165,6 +175,19 @@ class Folder:
                 with suppress(FileNotFoundError):  # it has gone since, as one that is replaced
                     used_bytes += each.stat(follow_symlinks=False).st_size
         return used_bytes
+
+    def _let_go_of(self, name: str, done_bytes: int) -> None:
+        """Have memory for what comes: a feed of days would take that of all other programs.
+
+        Pages that are used again cost less than new ones, too.
+        """
+        before, stop = self._let_go.get(name, 0), done_bytes // mmap.PAGESIZE * mmap.PAGESIZE
+        if stop <= before:
+            return
+        self._let_go[name] = stop
+        begin = max(before - PIECE_BYTES, 0)
+        with suppress(OSError):  # some file systems have nothing of the kind
+            os.posix_fadvise(self._fd(name), begin, stop - begin, os.POSIX_FADV_DONTNEED)
 
     def _fd(self, name: str) -> int:
         if name not in self._open:

@@ -36,7 +36,7 @@ class Keeping:
         with self._keeping:
             if self.is_whole:  # by now, and its report is the last
                 return b""
-            self._kept.keep(tree)
+            self._kept.keep(tree, number)
             self._written = number
         told = {"counts": tree["counts"], "delay": tree["delay"], "clock": tree["clock"]}
         return frames.line_of({"written": number, **({"report": told} if telling else {})})

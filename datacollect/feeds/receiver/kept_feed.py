@@ -66,9 +66,18 @@ class KeptFeed:
         self.report.more[HOLES_BYTES] = self._holes_bytes
         self._has_new_holes = True
 
-    def keep(self, tree: dict[str, object]) -> None:
-        """Have all that was written so far on the disk, and then the report that says so."""
-        self._disk.sync(f"{self.name}{PART}")
+    def keep(self, tree: dict[str, object], number: int) -> None:
+        """Have all that was written so far on the disk, and then the report that says so.
+
+        Parameters
+        ----------
+        tree : dict
+            The report.
+        number : int
+            What became of all messages below it is decided.
+        """
+        done_bytes = number * self.report.message_bytes
+        self._disk.sync(f"{self.name}{PART}", done_bytes=done_bytes)
         if self._has_new_holes:
             self._has_new_holes = False
             self._disk.sync(f"{self.name}{HOLES}")
@@ -81,7 +90,7 @@ class KeptFeed:
             self._disk.truncate(f"{self.name}{HOLES}", self._holes_bytes)
             self._has_new_holes = True
         self.report.ended = ended
-        self.keep(self.report.to_dict())
+        self.keep(self.report.to_dict(), self.report.next)
         self._disk.rename(f"{self.name}{PART}", self.name)
 
 

@@ -15,6 +15,7 @@ from datacollect.feeds.formats.packets import HEAD
 from datacollect.feeds.receiver.buffers import BUFFER_BYTES, Buffers
 from datacollect.feeds.receiver.core import Write
 from datacollect.feeds.udp.heads import heads_of
+from datacollect.feeds.udp.pacing import CATCH_UP
 from datacollect.feeds.udp.sockets import (
     TOGETHER_BYTES,
     before_others,
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 LOOKED_AFTER_S = 0.1
 # Of one round: whoever sends empty packets without end stops nobody else.
 MOST_CALLS = 1024
-# How long more gathers in the kernel after something was read, where it has room for that.
-REST_S, LEAST_REST_BYTES = 0.006, 8 * 2**20
-SHORT_REST_S = 0.001
+# After something was read, more gathers in the kernel: so long, or as a part of its room permits.
+LEAST_REST_S, MOST_REST_S, REST_PART = 0.001, 0.01, 1 / 8
+# Of its room, heads and what it notes of packets take more than half; and a source may catch up.
+ROOM_OF_DATA = 2.5 * CATCH_UP
 
 
 class _Packets(NamedTuple):
@@ -62,6 +64,8 @@ class PacketThreads:
     address : (str, int)
         Port 0: any free one.
     message_bytes : int
+    bytes_per_s : float
+        Of the source.
     take : callable
         Gets the heads of what has come together, the size of the last message, and how often the
         socket had no room so far; returns where what is new goes. Of the thread that reads.
@@ -88,6 +92,7 @@ class PacketThreads:
         self,
         address: tuple[str, int],
         message_bytes: int,
+        bytes_per_s: float,
         take: Callable[[Heads, int, int], Sequence[Place]],
         write: Callable[[Write], None],
     ) -> None:
@@ -100,6 +105,7 @@ class PacketThreads:
         self._buffers = Buffers()
         self._due: queue.SimpleQueue[_ToWrite | threading.Event | None] = queue.SimpleQueue()
         self._socket = bound_udp(address, "feed", self._prepare)
+        self._rest_s = rest_s(self.granted_bytes, bytes_per_s)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.port: int = self._socket.getsockname()[1]
@@ -150,7 +156,7 @@ class PacketThreads:
             self._poll.poll(LOOKED_AFTER_S * 1000)
         elif n_bytes <= BUFFER_BYTES - TOGETHER_BYTES:
             # Threads that wake each other for every few packets cost more than the packets.
-            time.sleep(REST_S if self.granted_bytes >= LEAST_REST_BYTES else SHORT_REST_S)
+            time.sleep(self._rest_s)
 
     def _read_round(self) -> int | None:
         """Read what has come, and hand it on together; return how much, None: nothing."""
@@ -226,6 +232,16 @@ class PacketThreads:
         for packets, place in due.places:
             content = _contents(due.buffer, packets, place)
             self._write(Write(place.message * self._message_bytes, [content]))
+
+
+def rest_s(granted_bytes: int, bytes_per_s: float) -> float:
+    """Return how long packets may gather: the longer, the less each costs.
+
+    >>> [round(rest_s(n_mb * 10**6, 112.5e6), 4) for n_mb in (32, 16, 8, 1)]
+    [0.01, 0.0057, 0.0028, 0.001]
+    """
+    room_s = REST_PART * granted_bytes / (ROOM_OF_DATA * bytes_per_s)
+    return min(max(room_s, LEAST_REST_S), MOST_REST_S)
 
 
 def _last_bytes(packets: _Packets) -> int:

@@ -200,7 +200,11 @@ class UdpTaking(Keeping):
         now_s = self._clock.now_ns() / 1e9
         self._core = UdpReceiverCore(report, hello, self._clock, feed, now_s)
         self._threads = PacketThreads(
-            self._limits.address, hello.message_bytes, self._take_packets, self._write
+            self._limits.address,
+            hello.message_bytes,
+            hello.rate_bytes_per_s,
+            self._take_packets,
+            self._write,
         )
         report.more["receive_buffer_bytes"] = self._threads.granted_bytes
         self._reporter = threading.Thread(target=self._report_all, name="feed report", daemon=True)

@@ -122,7 +122,7 @@ class Guard:
     ...     if guard.look(i / 10) is not Phase.WELL:
     ...         break
     >>> guard.alarm.at_s, guard.alarm.reason
-    (1.3, <Reason.PATH: 'path'>)
+    (1.1, <Reason.PATH: 'path'>)
     """
 
     def __init__(self, limits: GuardLimits, began_s: float) -> None:
@@ -246,8 +246,8 @@ class Guard:
 def is_chance(n_events: int, expected: float) -> bool:
     """Return whether so many events, or more, may come by chance where so many are expected.
 
-    By Chernoff's bound of the Poisson distribution, P(X >= k) <= exp(k - m - k ln(k / m)), which
-    never says too little.
+    Of Poisson's distribution each term above the mean is at most m / (k + 1) of the one before:
+    P(X >= k) <= P(X = k) / (1 - m / (k + 1)), which never says too little, and little too much.
 
     >>> is_chance(30, 10.0), is_chance(40, 10.0), is_chance(0, 0.0)
     (True, False, True)
@@ -256,8 +256,8 @@ def is_chance(n_events: int, expected: float) -> bool:
         return True
     if not expected:
         return False
-    exponent = n_events - expected - n_events * math.log(n_events / expected)
-    return exponent > math.log(CHANCE)
+    exponent = n_events * math.log(expected) - expected - math.lgamma(n_events + 1)
+    return exponent - math.log1p(-expected / (n_events + 1)) > math.log(CHANCE)
 
 
 def _why(lost: str, n_host: int, most_loss: float) -> tuple[Reason, str]:

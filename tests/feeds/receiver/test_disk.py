@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from contextlib import closing
 
 import pytest
 
-from datacollect.feeds.receiver.disk import NO_LINKS, Folder
+from datacollect.feeds.receiver.disk import NO_LINKS, PIECE_BYTES, Folder
 
 
 @pytest.fixture(params=NO_LINKS)
@@ -115,3 +116,37 @@ def test_nothing_is_written_into_a_pipe(tmp_path):
         assert folder.read("a.part") == b""
         with pytest.raises(FileExistsError, match="no file"):
             folder.write("a.part", 0, [b"x"])
+
+
+def test_what_is_synced_and_done_does_not_stay_in_memory(tmp_path, monkeypatch):
+    """Else a feed of days takes the memory of all other programs; only whole pages can go."""
+    done = []
+    monkeypatch.setattr(os, "fdatasync", lambda _: done.append("synced"))
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, *what: done.append(what))
+    page = mmap.PAGESIZE
+    with closing(written(tmp_path)) as folder:
+        folder.write("a.part", 0, [bytes(3 * page)])
+        for done_bytes in (0, page - 1, 2 * page + 5, 2 * page + 6, 3 * page):
+            folder.sync("a.part", done_bytes=done_bytes)
+    let_go = [(0, n * page, os.POSIX_FADV_DONTNEED) for n in (2, 3)]
+    assert done == [*["synced"] * 3, let_go[0], *["synced"] * 2, let_go[1]]
+
+
+def test_a_piece_that_was_let_go_of_in_part_is_so_again(tmp_path, monkeypatch):
+    """The system keeps such a piece as a whole."""
+    let_go = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, begin, n, __: let_go.append((begin, n)))
+    with closing(written(tmp_path)) as folder:
+        for n in (2, 3):
+            folder.sync("a.part", done_bytes=n * PIECE_BYTES)
+    assert let_go == [(0, 2 * PIECE_BYTES), (PIECE_BYTES, 2 * PIECE_BYTES)]
+
+
+def test_a_file_system_that_lets_nothing_go_is_no_end(tmp_path, monkeypatch):
+    def unknown(*_):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "posix_fadvise", unknown)
+    with closing(written(tmp_path)) as folder:
+        folder.sync("a.part", done_bytes=2**20)
+    assert (tmp_path / "a.part").read_bytes() == b"all of it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -220,6 +221,18 @@ def test_a_file_that_goes_while_room_is_counted(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", slow)
     assert Folder(tmp_path).used_bytes() == 3
+
+
+def test_what_a_snapshot_counts_does_not_stay_in_memory(tmp_path, monkeypatch):
+    """What has come since may be on no disk yet."""
+    size, let_go = mmap.PAGESIZE, []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, begin, n, __: let_go.append((begin, n)))
+    one = begun(tmp_path, hello(message_bytes=size))
+    one.take(data(0, bytes(size)) + data(1, bytes(size)), "e")
+    snapshot = one.snapshot()
+    one.take(data(2, bytes(size)), "e")
+    one.keep(*snapshot, telling=False)
+    assert let_go == [(0, 2 * size)]
 
 
 def test_it_goes_on_where_its_report_says(tmp_path):

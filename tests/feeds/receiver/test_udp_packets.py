@@ -12,7 +12,7 @@ from datacollect.feeds.formats.packets import HEAD
 from datacollect.feeds.receiver.udp_packets import PacketThreads
 from datacollect.feeds.udp.receiving import Place
 
-SIZE = 8
+SIZE, RATE = 8, 1e6
 PACKET = HEAD.pack(bytes(16), 0, 0, 5) + bytes(SIZE)
 
 
@@ -33,7 +33,7 @@ def test_what_was_counted_is_written_once_it_is_settled() -> None:
         goes_on.wait(20)
         return [Place(0, 0, len(heads))]
 
-    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, written.append)) as threads:
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, RATE, take, written.append)) as threads:
 
         def settle() -> None:
             threads.settle()
@@ -53,7 +53,7 @@ def test_a_thread_that_fails_says_so() -> None:
     def take(*_):
         raise OverflowError("odd")
 
-    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, pytest.fail)) as threads:
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, RATE, take, pytest.fail)) as threads:
         send(threads.port)
         threads._threads[0].join(20)
         threads.settle()
@@ -71,7 +71,7 @@ def test_a_packet_of_any_size_ends_no_feed(size: int) -> None:
             has_come.release(len(heads))
         return ()
 
-    with closing(PacketThreads(("127.0.0.1", 0), SIZE, take, pytest.fail)) as threads:
+    with closing(PacketThreads(("127.0.0.1", 0), SIZE, RATE, take, pytest.fail)) as threads:
         send(threads.port, PACKET, bytes(size), PACKET)
         send(threads.port, bytes(size))
         send(threads.port, PACKET)
