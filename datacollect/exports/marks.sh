@@ -60,7 +60,24 @@ give_up_stale() {
     find "$partial" -name '*.datacollect-stale' -exec sh -c '
         for each do rm -rf "${each%.datacollect-stale}" "${each%stale}"*; done' sh {} +
 }
-in_place() { [ "$partial" != . ] && [ -f "./$file" ] && [ "$(bytes_of "./$file")" -eq "$size" ]; }
+in_place() { [ "$partial" != . ] && [ -f "./$file" ] && [ "$(bytes_of "./$file")" -eq "$size" ] && is_proved_in_place; }
+# is_proved_in_place: whether a file under its name has its SHA-256; read once, as long as it is not written to or
+# replaced. Another one is called otherwise, as datacollect progress --recheck does.
+is_proved_in_place() {
+    [ -n "${hash-}" ] || return 0
+    placed=.datacollect/placed/$file number=$(number_of)
+    if [ -s "$placed" ] && [ "$(cat "$placed")" = "$hash $number" ] && [ -z "$(find -H "./$file" -prune -newer "$placed")" ]; then return 0; fi
+    if [ "$(sha256 <"./$file")" = "$hash" ]; then
+        note_placed
+        return 0
+    fi
+    # Another lane may have put the right one there meanwhile.
+    [ "$(number_of)" != "$number" ] || { mv -f "./$file" "./$file.datacollect-wrong" && say "$file: its SHA-256 is not $hash; it is now called $file.datacollect-wrong"; }
+    return 1
+}
+# shellcheck disable=SC2012 # its number comes before its name
+number_of() { ls -dLi "./$file" 2>/dev/null | awk 'NR == 1 { print $1 }'; }
+note_placed() { { mkdir -p ".datacollect/placed/${file%/*}" && printf '%s\n' "$hash $(number_of)" >".datacollect/placed/$file"; } 2>/dev/null || :; }
 # Whether a piece is here: a mark whose data are gone counts no more.
 has_come() {
     ! in_place || return 0
@@ -90,7 +107,7 @@ absorb() {
 again='run datacollect progress, and make a new plan from what is there'
 # have OFFSET BYTES FILE_BYTES FILE ADDRESS: tests what the plan takes for granted here; relays mark it for others
 have() {
-    size=$3 file=$4 whole=$partial/$4 address=$5
+    size=$3 file=$4 whole=$partial/$4 address=$5 hash=''
     ! in_place || return 0
     absorb
     offset=$1 bytes=$2
@@ -115,7 +132,8 @@ finish() {
     [ "$size" -gt 0 ] || : >"$whole"
     if covered 0 "$size" && is_right; then
         place=./$file
-        mkdir -p "${place%/*}" && mv -f "$whole" "$place" && rm -rf "$whole.datacollect-"[0-9sv]*
+        mkdir -p "${place%/*}" && mv -f "$whole" "$place" && { [ -z "$hash" ] || note_placed; } &&
+            rm -rf "$whole.datacollect-"[0-9sv]*
     fi
     rmdir "$whole.datacollect-lock"
     in_place

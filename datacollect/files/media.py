@@ -107,6 +107,15 @@ def may_be_text(first_byte: bytes) -> bool:
     return not first_byte or first_byte[0] in _TEXT_BEGINS
 
 
+def may_be_document(first_byte: bytes) -> bool:
+    """Return whether HTML, XML or JSON may begin so; what is not known may.
+
+    >>> may_be_document(b"<"), may_be_document(b"7"), may_be_document(b"")
+    (True, False, True)
+    """
+    return not first_byte or first_byte in b"<{[\xef" + _BLANKS
+
+
 def looks_by_type(content_type: str) -> ContentKind | None:
     """Return which document a header Content-Type speaks of; None where of none.
 

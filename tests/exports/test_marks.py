@@ -64,6 +64,65 @@ def rest_of(scripts):
     return scripts.problem.replace(held=[dc.Held("D", "S", 0, HALF)])
 
 
+def _strange(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(N_BYTES))
+
+
+def _linked(path):
+    _strange(path.with_name("elsewhere"))
+    path.unlink(missing_ok=True)
+    path.symlink_to("elsewhere")
+
+
+def _altered(path):
+    """Written to, as its time says, which lies behind that of whatever came."""
+    path.write_bytes(bytes(N_BYTES))
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime + 10))
+
+
+def _replaced(path):
+    """By a file that is older, as a copy from elsewhere may be."""
+    path.rename(path.with_name("away"))
+    _strange(path)
+    os.utime(path, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_done"),
+    [(_strange, False), (_linked, False), (_altered, True), (_replaced, True)],
+)
+def test_under_its_name_a_file_counts_by_its_hash(tmp_path, damage, is_done):
+    """Of the right size alone; what is wrong stays under another name."""
+    scripts = Scripts(tmp_path, knows_hashes=True)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        if is_done:
+            assert scripts.start()[0] == 0
+        damage(tmp_path / "into/S/f")
+        code, said = scripts.start()
+        assert (code, scripts.has_arrived()) == (0, True), said
+    assert "S/f: its SHA-256 is not" in said
+    assert (tmp_path / "into/S/f.datacollect-wrong").read_bytes() == bytes(N_BYTES)
+
+
+def test_what_was_proved_under_its_name_is_not_read_again(tmp_path):
+    """A change that leaves size, time and number alone is not noticed; it would be if it were."""
+    scripts = Scripts(tmp_path, knows_hashes=True)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        assert scripts.start()[0] == 0
+        path = tmp_path / "into/S/f"
+        about = path.stat()
+        path.write_bytes(bytes(N_BYTES))
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+        assert scripts.start()[0] == 0
+        assert path.read_bytes() == bytes(N_BYTES)
+        (tmp_path / "into/.datacollect/placed/S/f").unlink()
+        assert scripts.start()[0] == 0
+    assert scripts.has_arrived()
+
+
 def test_a_new_plan_tests_what_it_takes_for_granted(begun):
     scripts, server = begun
     scripts.write(server.url, problem=rest_of(scripts))

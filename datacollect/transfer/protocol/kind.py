@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     PacerOf: TypeAlias = Callable[[tuple[str, ...]], Pacer | None]
 
 
+def nothing_said(_: object) -> None:
+    """Say that an entry tells nothing of which files its source has."""
+
+
 def unlimited(_: tuple[str, ...]) -> None:
     """Say that a session over any relays has no limits."""
 
@@ -74,9 +78,13 @@ class SourceKind:
     make : callable
         Takes an entry and its surroundings; returns a
         `datacollect.transfer.protocol.source.Source`.
+    said : callable, optional
+        Takes an entry; returns a short text that changes where the entry names another source, or
+        other files; None: its source alone says which files it has.
     """
 
     table: Table
     text: str
     read: Callable[[str, Mapping[str, Any], Path], Any]
     make: Callable[[Any, Surroundings], Source]
+    said: Callable[[Any], str | None] = nothing_said

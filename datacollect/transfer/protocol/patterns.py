@@ -87,6 +87,9 @@ class WantedFiles:
         Patterns of files that are not wanted this time.
     largest_bytes : int or None
         Larger files are left out, and named.
+    said : str or None
+        A short text for what the collection itself says of the source, which changes with it: where
+        it is, and which files it has.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class WantedFiles:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     largest_bytes: int | None = None
+    said: str | None = None
 
     @property
     def narrowing(self) -> Narrowing:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.errors import StoreError, TransferError
+from datacollect.errors import IdentityError, StoreError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.transfer.protocol.source import Known
 from datacollect.transfer.pull.notices import LIST
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 # Between two tries, at least and at most.
 RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
 LEAVES_WITHIN_S = 10.0
+_SERVES_NO_MORE = (
+    "its agent serves no files any more, and did before: give its file `serve` again; if nothing "
+    "more is wanted of it, name the others as [sources.NAME]"
+)
 
 
 class Cancelled(BaseException):
@@ -233,6 +237,9 @@ class Preparation:
         if self.collection.sources is not None:
             return name in self.collection.sources
         with self.gate:
+            # What was wanted once stays so: to serve nothing may be a slip of its owner's.
+            if not reached.serves and self.store.state.fact(f"serves {name}"):
+                raise IdentityError(f"{name}: {_SERVES_NO_MORE}")
             self.store.state.set_fact(f"serves {name}", int(reached.serves))
             self.store.state.set_wanted(name, reached.serves)
         return reached.serves

@@ -144,6 +144,7 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
     numbers = {name: number for number, name in state.source_names().items()}
     root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     places = PathLookup(root_fd)
+    shared = _Shared(places.folders)
     try:
         for source in state.wanted():
             for row in state.placed(numbers[source.name]):
@@ -160,6 +161,35 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
                     yield Displaced(source.name, row.listed, _GONE)
                 elif not is_as_placed(found.stat, row.placed):
                     yield Displaced(source.name, row.listed, _OTHER)
+                elif (first := shared.first_of(source.name, path)) is not None:
+                    other, _, below = f"{first}/{path.rpartition('/')[2]}".partition("/")
+                    if state.is_expected(numbers[other], below):
+                        yield Displaced(source.name, row.listed, _why_shared(first))
     finally:
         places.close()
         os.close(root_fd)
+
+
+class _Shared:
+    """Folders that were seen: two of one number are one, mounted twice, and so are their files."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+        self._seen: dict[tuple[int, int], str] = {}
+        self._last: tuple[str, str | None] = ("", None)
+
+    def first_of(self, source: str, path: str) -> str | None:
+        """Return as what the folder of a file was seen before; None: as no other."""
+        at = f"{source}/{path}".rpartition("/")[0]
+        if at != self._last[0]:
+            found = os.fstat(self._folders.open(tuple(at.split("/")), make=False))
+            first = self._seen.setdefault((found.st_dev, found.st_ino), at)
+            self._last = at, None if first == at else first
+        return self._last[1]
+
+
+def _why_shared(first: str) -> str:
+    return (
+        f"lies in the folder {first}, which is mounted twice, and has a file of the same name "
+        "there: unmount it, or mount another one"
+    )

@@ -104,6 +104,25 @@ def test_a_source_taken_out_of_the_file_no_longer_counts(agents, collection_of, 
     assert status_of(into).complete
 
 
+def test_a_source_that_serves_nothing_any_more_is_not_complete(agents, collection_of, into):
+    """Its owner may have lost a line of its file; whoever wants nothing of it more says so."""
+    one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
+    collection = collection_of(one, two, limits=SHORT)
+    assert dc.pull(collection, into, include=["c"]).complete
+    one.files.clear()
+    for _ in range(2):
+        answer = dc.pull(collection, into)
+        assert not answer.complete
+        (missing,) = answer.missing
+        assert (missing.source, missing.path) == ("S1", "")
+        assert "serves no files any more, and did before" in missing.why
+        assert not status_of(into).complete
+    assert dc.pull(collection | {"sources": {"S2": {}}}, into).complete
+    one.files.update(FILES)
+    assert dc.pull(collection, into).complete
+    assert (into / "S1/b").read_bytes() == FILES["b"]
+
+
 def test_after_a_plan_alone_nothing_is_complete_unless_all_is_there(agents, collection_of, into):
     one = agents("S1", FILES)
     answer = dc.pull(collection_of(one), into, plan_only=True)

@@ -293,6 +293,30 @@ assert (into / "S/a/b/c").read_bytes() == b"x" * 100_000
     )
 
 
+@pytest.mark.slow
+def test_files_of_two_sources_at_one_place_are_not_both_there(tmp_path):
+    """One of them was replaced, by the user's will, by one of its size and time."""
+    in_namespace(
+        tmp_path,
+        """
+from datacollect.transfer.store.status import status_of
+(into / "S/a/b").mkdir(parents=True)
+other = Held("T")
+other.write("c", b"y" * 100_000)
+other.write("d", b"z")
+mount(into / "T")
+assert pull(into, source, other).missing.keys() == {"c"}
+assert pull(into, source, other, overwrite=True).is_complete
+found = status_of(into)
+assert not found.complete
+(missing,) = found.missing
+assert (missing.source, missing.path) == ("T", "c"), missing
+assert missing.why.startswith("lies in the folder S/a/b, which is mounted twice"), missing
+""",
+        ["--bind", str(tmp_path / "into/S/a/b")],
+    )
+
+
 def test_what_only_looks_like_the_file_is_not_replaced(tmp_path):
     """Somebody else's file of the same size and time, made while the other came."""
     held = Held(a=100)

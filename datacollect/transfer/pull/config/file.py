@@ -171,7 +171,16 @@ class Collection:
         """Return which files of a host the collection wants, whatever this start asks for."""
         source = (self.sources or {}).get(name)
         largest_bytes = None if source is None else source.largest_bytes
-        return WantedFiles(self.patterns(name), largest_bytes=largest_bytes)
+        return WantedFiles(
+            self.patterns(name), largest_bytes=largest_bytes, said=self._said_of(name)
+        )
+
+    def _said_of(self, name: str) -> str | None:
+        """Return a short text for what the file says of a host's files."""
+        for kind, entries in self.entries.items():
+            if name in entries:
+                return KINDS.get(kind).said(entries[name])
+        return None
 
 
 def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,6 +117,15 @@ class ServerEntry:
         """Return where each path lies; the empty path: the server itself."""
         targets = {file.path: file.target for file in self.files}
         return targets | {"": Target(self.origin, "/")}
+
+    @cached_property
+    def said(self) -> str:
+        """A short text for all its files: where they are, their sizes and hashes."""
+        told = hashlib.sha256()
+        for file in self.files:
+            row = (file.path, file.target.mark, file.n_bytes, file.sha256)
+            told.update(repr(row).encode(errors="surrogatepass"))
+        return told.hexdigest()[:16]
 
 
 def server_of(name: str, entry: Mapping[str, Any], base: Path) -> ServerEntry:

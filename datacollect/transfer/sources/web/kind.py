@@ -24,4 +24,8 @@ def _source(entry: ServerEntry, around: Surroundings) -> WebSource:
     )
 
 
-SERVERS = SourceKind(SERVER, "Other web servers, by name.", server_of, _source)
+def _said(entry: ServerEntry) -> str:
+    return entry.said
+
+
+SERVERS = SourceKind(SERVER, "Other web servers, by name.", server_of, _source, _said)

@@ -357,13 +357,22 @@ def _is_proved(file: ServerFile, known: Listed, copy: Copy) -> bool:
 
 def _is_elsewhere(file: ServerFile, known: Listed) -> bool:
     """Return whether a file was found at another address, where its version says nothing here."""
+    return _is_moved(file, known) and not Version.of_tag(known.tag).is_of_bytes
+
+
+def _is_moved(file: ServerFile, known: Listed) -> bool:
+    """Return whether a file came from another address, or from an agent, whose files have numbers.
+
+    What noted no address may be of the same.
+    """
     address = address_of_tag(known.tag)
-    is_moved = address is not None and address != file.target.mark
-    return is_moved and not Version.of_tag(known.tag).is_of_bytes
+    return known.inode != 0 or (address is not None and address != file.target.mark)
 
 
 def _why_not_wanted(file: ServerFile, known: Listed) -> str | None:
     """Return why what is known is not what the collection wants; None where it may be."""
+    if file.sha256 is None and _is_moved(file, known):  # its server of now has never confirmed it
+        return "what is here came from another address"
     if file.n_bytes not in (None, known.n_bytes):
         return f"what is here has {known.n_bytes} bytes, and must have {file.n_bytes}"
     if file.sha256 not in (None, known.sha256):

@@ -571,7 +571,8 @@ def _all_of(_: str) -> WantedFiles:
 
 def _told(wanted: WantedFiles) -> str:
     """Return what a collection wants of a source as text, for comparison."""
-    return json.dumps([wanted.files, wanted.largest_bytes])
+    said = [] if wanted.said is None else [wanted.said]
+    return json.dumps([wanted.files, wanted.largest_bytes, *said])
 
 
 def _time(mtime_ns: int | None) -> tuple[int, int] | tuple[None, None]:

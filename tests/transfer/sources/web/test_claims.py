@@ -98,6 +98,22 @@ def test_equal_errors_are_no_files_whatever_their_names_promise():
         assert len(judged({"a.txt": text, "b.csv": text, "c.json": text, "d.xml": text})[0]) == 4
 
 
+@pytest.mark.parametrize("begins", [b"<!DOCTYPE html>", b"<?xml version='1.0'?>", b'{"a": "'])
+def test_long_documents_are_no_files_either(begins):
+    """Whatever type the server says; pages to log in are longer than what is looked at."""
+    document = begins + b"x" * 2 * BEGIN_BYTES
+    found, _ = judged({"a.bin": document, "b.bin": document, "c.bin": DATA[0] * 40})
+    assert found.keys() == {"a.bin", "b.bin"}
+    # For two names they differ, and neither was a document when it came.
+    later = {"a.bin": document, "b.bin": document + b"x"}
+    assert judged(later, dict(zip(later, DATA, strict=False)))[0].keys() == later.keys()
+
+
+def test_long_files_whose_names_promise_documents_are_not_looked_at():
+    files = {f"{n}.json": b'{"n": 1}' + b" " * 2 * BEGIN_BYTES for n in range(9)}
+    assert judged(files) == ({}, 0)
+
+
 def test_errors_that_differ_by_the_name_alone_are_the_same():
     told = {path: b"<Error>no access to " + path.encode() + b"</Error>" for path in ("a/1", "b/22")}
     assert judged(told)[0].keys() == told.keys()

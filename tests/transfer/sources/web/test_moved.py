@@ -106,6 +106,67 @@ def test_no_copy_counts_that_the_collection_contradicts(pulled, arrived, tmp_pat
     assert arrived() == {"a.bin": OLD}
 
 
+OF_BYTES = f'"{hashlib.md5(OLD).hexdigest()}"'
+
+
+@pytest.mark.parametrize(
+    ("refusal", "etag"),
+    [
+        (403, OF_TIME),
+        (404, OF_TIME),
+        ((200, {}, b"<html>Log in</html>"), OF_TIME),
+        (403, OF_BYTES),
+    ],
+)
+def test_no_copy_counts_that_came_from_another_address(pulled, arrived, tmp_path, refusal, etag):
+    """Its server is the one by now, which has never confirmed it."""
+    entry = {"urls": str(tmp_path / "urls.csv")}
+    with tiny_server({"old": OLD, "new": NEW}) as tiny:
+        with_etag(etag)(tiny)
+        (tmp_path / "urls.csv").write_text(f"url,path\n{tiny.url}old,x\n")
+        assert pulled(tiny, entry).complete
+        (tmp_path / "urls.csv").write_text(f"url,path\n{tiny.url}new,x\n")
+        tiny.respond = lambda *_: refusal
+        assert not pulled(tiny, entry, options={"keep": True}).complete
+        assert not status_of(tmp_path / "into").complete
+        assert arrived() == {"x": OLD}
+        with_etag(OF_TIME)(tiny)
+        assert pulled(tiny, entry).complete
+    assert arrived() == {"x": NEW}
+
+
+CHANGES = {
+    "another address": lambda url, _: [f"{url}a,a,,", f"{url}c,b,,"],
+    "another hash": lambda url, known: [f"{url}a,a,,", f"{url}b,b,{len(NEW)},{known}"],
+    "another file": lambda url, _: [f"{url}a,a,,", f"{url}b,b,,", f"{url}c,c,,"],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_listed_is_not_all_where_the_collection_says_something_else_by_now(
+    pulled, tmp_path, change
+):
+    """A narrowed start asks for a file that is as it was; the others were never listed so."""
+    entry, into = {"urls": str(tmp_path / "urls.csv")}, tmp_path / "into"
+    with tiny_server({"a": OLD, "b": OLD, "c": NEW}) as tiny:
+
+        def started(rows, include=None):
+            text = "\n".join(["url,path,bytes,sha256", *rows, ""])
+            (tmp_path / "urls.csv").write_text(text)
+            return pulled(tiny, entry, options={"include": include})
+
+        before = [f"{tiny.url}a,a,,", f"{tiny.url}b,b,,"]
+        assert started(before).complete
+        assert started(before, ["a"]).complete
+        assert status_of(into).complete
+        rows = CHANGES[change](tiny.url, hashlib.sha256(OLD).hexdigest())
+        assert started(rows, ["a"]).complete
+        assert status_of(into, as_asked=True).complete
+        assert not status_of(into).complete
+        assert started(rows).complete
+        assert status_of(into).complete
+
+
 def test_an_only_copy_does_not_become_an_empty_file(pulled, arrived):
     """One file has no neighbours that could show it; each question is answered by nothing."""
     with tiny_server({"a.bin": OLD}) as tiny:

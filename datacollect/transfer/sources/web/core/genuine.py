@@ -18,6 +18,7 @@ from datacollect.files.media import (
     error_in,
     is_promised,
     looks_of,
+    may_be_document,
     may_be_text,
 )
 from datacollect.files.units import counted
@@ -113,7 +114,7 @@ class Claims:
             claim.copy is not None
             or is_page(claim.path, answer)
             or self._address(claim) is not None
-            or (0 < answer.n_bytes <= BEGIN_BYTES and may_be_text(answer.begins))
+            or (answer.n_bytes > 0 and self._may_be_document(claim))
         )
 
     def held(self) -> list[str]:
@@ -145,8 +146,13 @@ class Claims:
 
     def _may_be_document(self, claim: Claim) -> bool:
         answer = claim.answer
-        is_small = answer.n_bytes <= BEGIN_BYTES and may_be_text(answer.begins)
-        return is_small or answer.media in DOCUMENTS
+        if answer.media in DOCUMENTS:
+            return True
+        # Errors in plain text are short; a new version is looked at whatever its length.
+        if claim.copy is not None or answer.n_bytes <= BEGIN_BYTES:
+            return may_be_text(answer.begins)
+        is_promised_one = any(is_promised(claim.path, kind) for kind in DOCUMENTS)
+        return may_be_document(answer.begins) and not is_promised_one
 
     def _likenesses(self, claim: Claim) -> Iterable[_Key]:
         """Yield what files have in common that may be equal."""
