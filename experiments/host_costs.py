@@ -9,11 +9,12 @@ other repeats have measured. Pulls over loopback to disk are predicted by a prof
 machine, by 1, 2, 4 and 16 connections: the agent that sends and the pull share its processors, and
 what they take and use of them was calibrated by smaller pulls. One more pull goes before them, so
 that programs are loaded. Everything but datagrams needs an idle machine: others' time is counted,
-too.
+too. Beside each prediction stands what the pulls themselves used and took.
 
 A virtual machine may give free memory back to its host, which returns it slowly: new pages then
-cost up to a second of processors for each GiB, more than to write them. Before it calibrates and
-pulls on such a machine, this fills free memory by what is in it after some days: pages of files.
+cost a second of processors for each GiB and more, more than to write them. Before it calibrates and
+pulls on such a machine, this fills free memory by what is in it after some days: pages of files;
+and again after each pull, by as much as was removed.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS, PullUse
+from datacollect.machine.parts import BOTH, DISK, GIB, RECEIVES, SENDS, TCP, TLS, Parts
 from datacollect.machine.profile import HostProfile, host_profile
 from datacollect.measuring.hosts import datagrams, two_ends
+from datacollect.measuring.hosts.new_memory import memory_held
 from datacollect.measuring.hosts.processor_times import ProcessorTimes
-from datacollect.measuring.hosts.repeats import line_through
-from datacollect.measuring.hosts.seen import gives_memory_back
+from datacollect.measuring.hosts.repeats import Interval, line_through
+from datacollect.measuring.hosts.seen import gives_memory_back, usable_processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM = (sys.executable, "-m", "datacollect")
 # The ends are calibrated, what lies between is predicted.
@@ -55,9 +56,9 @@ PULLED_BY = (1, 2, 4, None)
 ROUNDS = 3
 PULL_HEAD = (
     "| connections | processors used | s of them for each GiB | predicted, Gbit/s "
-    "| came in each round, Gbit/s | error | others busy |\n|--:|--:|--:|--:|---|--:|--:|"
+    "| came in each round, Gbit/s | error | within | others busy |\n"
+    "|--:|---|---|---|---|--:|---|--:|"
 )
-NO_USE = PullUse(0, math.nan, math.nan, math.nan)
 # What stays free when memory is filled, as the kernel itself likes to have it.
 LEFT_BYTES = 2**29
 
@@ -71,18 +72,34 @@ class Row(NamedTuple):
     load: float
 
 
+class Prediction(NamedTuple):
+    """What a pull is to use and take of processors, and bring."""
+
+    share: float
+    s_per_gib: float
+    bytes_per_s: Interval
+
+
 class Pulled(NamedTuple):
     """A pull beside its prediction."""
 
-    predicted_bytes_per_s: float
+    predicted: Prediction
     bytes_per_s: float
     load: float
     connections: int | None = None
+    share: float = math.nan
+    s_per_gib: float = math.nan
 
     @property
     def error(self) -> float:
         """By which part the prediction is too high."""
-        return self.predicted_bytes_per_s / self.bytes_per_s - 1
+        return self.predicted.bytes_per_s.value / self.bytes_per_s - 1
+
+    @property
+    def is_within(self) -> bool:
+        """Whether it is as fast as was predicted at worst and at best."""
+        _, low, high = self.predicted.bytes_per_s
+        return low <= self.bytes_per_s <= high
 
 
 def load() -> float:
@@ -96,21 +113,11 @@ def errors_in_words(errors: Sequence[float]) -> str:
     return f"median {median(sizes):.1%}, worst {max(sizes):.1%} of {len(sizes)}"
 
 
-@contextmanager
-def memory_in_use(folder: Path) -> Iterator[None]:
-    """Fill free memory by pages of a file of holes; they go where somebody needs them."""
+def free_bytes() -> int:
+    """Return how much memory is free and holds nothing."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    [free_bytes] = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemFree:")]
-    path, block = folder / "holes", bytearray(2**20)
-    with path.open("wb") as file:
-        file.truncate(max(free_bytes - LEFT_BYTES, 0))
-    try:
-        with path.open("rb", buffering=0) as file:
-            while file.readinto(block):
-                pass
-        yield
-    finally:
-        path.unlink()
+    [free] = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemFree:")]
+    return free
 
 
 def udp_rows(folder: Path) -> list[Row]:
@@ -173,38 +180,54 @@ def connection_rows(folder: Path, seconds: float) -> list[Row]:
     return rows
 
 
-def predicted_on_one_machine(profile: HostProfile, connections: int | None = None) -> float:
-    """Return the rate of a pull whose agent is on the same machine: both share its processors.
+def predicted_on_one_machine(profile: HostProfile, connections: int | None = None) -> Prediction:
+    """Return what a pull brings whose agent is on the same machine: both share its processors.
 
     What both take of them, and for which part of the time, smaller pulls by so many connections
     have told; to write takes what it took alone. Older profiles have what each end took apart.
     """
     parts = profile.parts
-    write, share, disk = (
-        parts.cost(DISK, RECEIVES),
+    assert parts.cost(DISK, RECEIVES) is not None, profile.refused
+    (share, s_per_gib, rate), (_, _, low), (_, _, high) = (
+        of_parts(each, connections) for each in (parts, parts.at_worst(), parts.at_best())
+    )
+    return Prediction(share, s_per_gib, Interval(rate, low, high))
+
+
+def of_parts(parts: Parts, connections: int | None) -> tuple[float, float, float]:
+    """Return the part of processors used, seconds for each GiB, and bytes per second."""
+    share, disk, write = (
         parts.share_used(connections),
         parts.rate(DISK),
+        parts.cost(DISK, RECEIVES),
     )
-    assert write is not None, profile.refused
+    assert write is not None
     s_per_gib = parts.pull_s_per_gib(connections)
-    both_s = both_ends_s_per_byte(profile) if s_per_gib is None else s_per_gib / GIB
-    used = parts.processors * (1.0 if share is None else share)
-    rate = used / (both_s + write.s_per_byte())
-    return min(rate, math.inf if disk is None else disk.bytes_per_s)
+    both_s = both_ends_s_per_byte(parts) if s_per_gib is None else s_per_gib / GIB
+    used, s_per_byte = 1.0 if share is None else share, both_s + write.s_per_byte()
+    rate = used * parts.processors / s_per_byte
+    rate = min(rate, math.inf if disk is None else disk.bytes_per_s)
+    return used, s_per_byte * GIB, rate
 
 
-def both_ends_s_per_byte(profile: HostProfile) -> float:
+def both_ends_s_per_byte(parts: Parts) -> float:
     """Return what it takes to send and to receive a byte, each end apart where they could be."""
-    costs = [profile.parts.cost(TLS, end) for end in (RECEIVES, SENDS)]
+    costs = [parts.cost(TLS, end) for end in (RECEIVES, SENDS)]
     found = [cost for cost in costs if cost is not None]
-    assert len(found) == len(costs), profile.refused
+    assert len(found) == len(costs)
     return sum(cost.s_per_byte() for cost in (found[:1] if found[0].end == BOTH else found))
 
 
 def pulled(
-    folder: Path, profile: HostProfile, connections: Sequence[int | None] = (None,)
+    folder: Path,
+    profile: HostProfile,
+    connections: Sequence[int | None] = (None,),
+    hold: Callable[[int], None] = lambda _: None,
 ) -> list[Pulled]:
-    """Pull over loopback from an agent on this machine; return each beside its prediction."""
+    """Pull over loopback from an agent on this machine; return each beside its prediction.
+
+    After each, as much memory is held as has become free: no pull gets what another had.
+    """
     served = folder / "to_pull"
     served.mkdir()
     n_bytes = int(GIB_PULLED * GIB)
@@ -223,7 +246,11 @@ def pulled(
         try:
             assert agent.stdout is not None
             facts = json.loads(agent.stdout.readline())
-            return [pulled_by(folder, profile, facts, n_bytes, each) for each in connections]
+            found = []
+            for each in connections:
+                found.append(pulled_by(folder, profile, facts, n_bytes, each))
+                hold(n_bytes)
+            return found
         finally:
             agent.terminate()
 
@@ -242,14 +269,22 @@ def pulled_by(
         f'[agents.S]\nurl = "{facts["url"]}"\nfingerprint = "{facts["fingerprint"]}"\n'
     )
     os.sync()
-    before = load()
+    before, times = load(), ProcessorTimes()
     words = ("pull", str(folder / "collection.toml"), "--into", str(folder / "into"))
+    begun_s, busy_s = time.monotonic(), sum(times.busy_s().values())
     answer = json.loads(said(*words, "--json", "--quiet"))
+    took_s, busy_s = time.monotonic() - begun_s, sum(times.busy_s().values()) - busy_s
     busy = max(before, load())
     assert answer["complete"], answer
     shutil.rmtree(folder / "into")
-    predicted = predicted_on_one_machine(profile, connections)
-    return Pulled(predicted, n_bytes / answer["makespan_s"], busy, connections)
+    return Pulled(
+        predicted_on_one_machine(profile, connections),
+        n_bytes / answer["makespan_s"],
+        busy,
+        connections,
+        busy_s / (took_s * usable_processors()),
+        busy_s / n_bytes * GIB,
+    )
 
 
 def said(*words: str) -> str:
@@ -269,29 +304,51 @@ def calibrated(folder: Path, seconds: float) -> tuple[HostProfile, Row]:
     return profile, row
 
 
-def pull_table(folder: Path, profile: HostProfile, rounds: int = ROUNDS) -> tuple[Row, list[str]]:
+def pull_table(
+    folder: Path,
+    profile: HostProfile,
+    rounds: int = ROUNDS,
+    hold: Callable[[int], None] = lambda _: None,
+) -> tuple[Row, list[str]]:
     """Pull to disk beside predictions: smaller pulls by as many connections were calibrated.
 
     Return a row of all, and the lines of a table: the middle of all rounds counts.
     """
-    _, *found = pulled(folder, profile, (None, *PULLED_BY * rounds))  # the first loads programs
-    lines, errors = [PULL_HEAD], []
-    used = {use.connections: use for use in profile.parts.pulls}
+    by = (None, *PULLED_BY * rounds)
+    _, *found = pulled(folder, profile, by, hold)  # the first loads programs
+    lines, middles = [PULL_HEAD], []
     for connections in PULLED_BY:
         tried = [each for each in found if each.connections == connections]
-        middle = tried[0]._replace(bytes_per_s=median(each.bytes_per_s for each in tried))
-        errors.append(middle.error)
-        use = used.get(connections or max(used, default=0), NO_USE)
-        s_per_gib = math.nan if use.s_per_gib is None else use.s_per_gib
-        came = ", ".join(f"{8e-9 * each.bytes_per_s:.2f}" for each in tried)
-        lines.append(
-            f"| {connections or 'the usual'} | {use.share:.0%} | {s_per_gib:.2f} "
-            f"| {8e-9 * middle.predicted_bytes_per_s:.2f} | {came} | {middle.error:+.0%} "
-            f"| {max(each.load for each in tried):.0%} |"
-        )
+        middles.append(middle_of(tried))
+        lines.append(pull_line(middles[-1], tried))
     what = f"pulls of {GIB_PULLED} GiB over loopback to disk, by each number of connections"
     busy = max(profile.parts.load, *(each.load for each in found))
-    return Row(what, errors_in_words(errors), "± 20 %, idle", busy), lines
+    within = sum(middle.is_within for middle in middles)
+    came = f"{errors_in_words([each.error for each in middles])}; {within} within their range"
+    return Row(what, came, "± 20 %, idle", busy), lines
+
+
+def middle_of(tried: Sequence[Pulled]) -> Pulled:
+    """Return a pull in the middle of some by the same number of connections, in each respect."""
+    return tried[0]._replace(
+        bytes_per_s=median(each.bytes_per_s for each in tried),
+        load=max(each.load for each in tried),
+        share=median(each.share for each in tried),
+        s_per_gib=median(each.s_per_gib for each in tried),
+    )
+
+
+def pull_line(middle: Pulled, tried: Sequence[Pulled]) -> str:
+    """Return the table's line of some pulls and the one in their middle."""
+    share, s_per_gib, interval = middle.predicted
+    rate, low, high = (8e-9 * each for each in interval)
+    came = ", ".join(f"{8e-9 * each.bytes_per_s:.2f}" for each in tried)
+    return (
+        f"| {middle.connections or 'the usual'} | {share:.0%} ({middle.share:.0%}) "
+        f"| {s_per_gib:.2f} ({middle.s_per_gib:.2f}) | {rate:.2f} ({low:.2f} to {high:.2f}) "
+        f"| {came} | {middle.error:+.0%} | {'yes' if middle.is_within else 'no'} "
+        f"| {middle.load:.0%} |"
+    )
 
 
 def main() -> None:
@@ -316,12 +373,13 @@ def main() -> None:
         if given.only in (None, "connections"):
             show(*connection_rows(folder, given.seconds))
         if given.only in (None, "pull", "calibrate"):
-            fills = gives_memory_back() and not given.memory_as_it_is
-            with memory_in_use(folder) if fills else nullcontext():
+            with memory_held(folder) as hold:
+                if gives_memory_back() and not given.memory_as_it_is:
+                    hold(max(free_bytes() - LEFT_BYTES, 0))
                 profile, row = calibrated(folder, given.seconds)
                 show(row)
                 if given.only != "calibrate":
-                    row, lines = pull_table(folder, profile, given.rounds)
+                    row, lines = pull_table(folder, profile, given.rounds, hold)
                     show(row)
                     print("", *lines, sep="\n")
 

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from datacollect.errors import DatacollectError
 from datacollect.machine.identity import machine_mark, machine_name
-from datacollect.machine.parts import DISK, IDLE_BELOW, LOOPBACK, TCP, TLS, UDP, VETH, Parts
+from datacollect.machine.parts import (
+    DISK,
+    IDLE_BELOW,
+    LOOPBACK,
+    RECEIVES,
+    SENDS,
+    TCP,
+    TLS,
+    UDP,
+    VETH,
+    Parts,
+)
 from datacollect.machine.profile import HostProfile, now_text
 from datacollect.measuring.hosts import (
     connections,
@@ -36,8 +47,6 @@ _Row = TypeVar("_Row", "Cost", "Rate", "PullUse")
 MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART, PULL_PART = 0.08, 0.03, 0.34, 0.12, 0.3
 LEAST_S = 10.0
 MOST_LOOKS = 5
-# Twice what pulls bring on two cores.
-FAST_DISK_BYTES_PER_S = 1.25e9
 # What no idle machine is needed for tells how busy it was, too.
 PULL = "pull"
 NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk", PULL: "a pull"}
@@ -84,7 +93,7 @@ class Probes:
     disk : callable
         Takes the folder, seconds and what others keep busy; returns costs, rates, and facts.
     pulls : callable
-        Takes seconds, and a folder on a fast disk, or None.
+        Takes seconds, the folder, and what writing takes there if no pull waits for that disk.
     """
 
     others: Callable[[], float]
@@ -94,7 +103,7 @@ class Probes:
     datagrams: Callable[[float], tuple[list[Cost], dict[str, str]]]
     connections: Callable[[float], tuple[list[Cost], list[Rate], dict[str, str]]]
     disk: Callable[[str, float, float], tuple[list[Cost], list[Rate], dict[str, str]]]
-    pulls: Callable[[float, Path | None], list[PullUse]]
+    pulls: Callable[[float, Path, float | None], list[PullUse]]
 
 
 def calibrated(
@@ -154,7 +163,9 @@ def calibrated(
         found,
         (PULL,),
         others,
-        lambda _: Measured(pulls=probes.pulls(PULL_PART * seconds, _fast_disk(found, Path(disk)))),
+        lambda _: Measured(
+            pulls=probes.pulls(PULL_PART * seconds, Path(disk), _fast_disk_s_per_gib(found))
+        ),
         anyway,
     )
     parts = Parts(
@@ -169,10 +180,20 @@ def calibrated(
     )
 
 
-def _fast_disk(found: Found, folder: Path) -> Path | None:
-    """Return the folder if its disk takes more than pulls bring."""
-    rates = [rate.low_bytes_per_s for rate in found.rates if rate.of == DISK]
-    return folder if rates and min(rates) >= FAST_DISK_BYTES_PER_S else None
+def _fast_disk_s_per_gib(found: Found) -> float | None:
+    """Return what writing takes of processors if a pull waits for them sooner than for the disk.
+
+    That is where the disk takes more than they allow, to both ends of a pull. Else a pull that
+    writes there tells of the disk alone.
+    """
+    processors = seen.usable_processors()
+    parts = Parts(processors, tuple(found.costs), tuple(found.rates))
+    disk, write = parts.rate(DISK), parts.cost(DISK, RECEIVES)
+    ends = {cost for end in (SENDS, RECEIVES) if (cost := parts.cost(TLS, end))}
+    if disk is None or write is None or not ends:
+        return None
+    s_per_byte = sum(cost.s_per_byte() for cost in (write, *ends))
+    return write.s_per_gib if disk.bytes_per_s * s_per_byte > processors else None
 
 
 def _rounded(row: _Row) -> _Row:

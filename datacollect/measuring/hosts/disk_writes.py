@@ -17,6 +17,7 @@ from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name
 from datacollect.files.units import format_bytes
 from datacollect.machine.parts import DISK, RECEIVES, Cost, Rate
+from datacollect.measuring.hosts.new_memory import memory_held
 from datacollect.measuring.hosts.processor_times import (
     TICK_S,
     ProcessorTimes,
@@ -110,9 +111,16 @@ def _unescaped(text: str) -> str:
 
 
 def measure_disk(
-    folder: str | PathLike[str], seconds: float, load: float, times: ProcessorTimes | None = None
+    folder: str | PathLike[str],
+    seconds: float,
+    load: float,
+    times: ProcessorTimes | None = None,
+    *,
+    holes_in: str | PathLike[str] | None = None,
 ) -> tuple[Cost, Rate]:
     """Return what writing costs of processors, and how fast it is.
+
+    Each time it takes other memory, as a long pull does.
 
     Parameters
     ----------
@@ -123,13 +131,23 @@ def measure_disk(
     load : float
         What others keep busy, a part of all processors.
     times : ProcessorTimes, optional
+    holes_in : path-like, optional
+        A folder on a disk, where `folder` lies in memory.
     """
     kind, times = file_system_of(Path(folder)), times or ProcessorTimes()
     piece = memoryview(os.urandom(PIECE_BYTES))
-    first = _written(Path(folder), LEAST_PIECES, piece, times)
-    fits = seconds / (REPEATS + 1) / first.took_s * LEAST_PIECES
-    n_pieces = min(max(int(fits), LEAST_PIECES), MOST_PIECES)
-    runs = [_written(Path(folder), n_pieces, piece, times) for _ in range(REPEATS)]
+    with memory_held(Path(holes_in or folder)) as hold:
+
+        def written(n_pieces: int) -> Written:
+            run = _written(Path(folder), n_pieces, piece, times)
+            hold(n_pieces * PIECE_BYTES)
+            return run
+
+        begun_s = time.monotonic()
+        written(LEAST_PIECES)
+        fits = seconds / (REPEATS + 1) / (time.monotonic() - begun_s) * LEAST_PIECES
+        n_pieces = min(max(int(fits), LEAST_PIECES), MOST_PIECES)
+        runs = [written(n_pieces) for _ in range(REPEATS)]
     cost = Cost(
         DISK,
         RECEIVES,

@@ -1,9 +1,10 @@
 """Pulls over loopback, by few and by many connections: how much of the processors' time they use.
 
 What a pull waits for, between its threads and its agent's, is no processor's time: costs do not
-show it. Agent and pull are programs of their own, as always. File and folder lie on a disk that is
-so fast that nobody waits for it, else in memory: a slow disk has a limit of its own, and memory
-that a virtual machine has given back to its host comes slowly.
+show it. Agent and pull are programs of their own, as always. Files and folder lie on the disk if it
+is so fast that nobody waits for it, else in memory: a slow disk has a limit of its own. As in a
+long pull, what is written goes into memory that nobody had a moment ago, and what is read is more
+than caches hold.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.machine.parts import GIB, PullUse
 from datacollect.measuring.hosts.disk_writes import measure_disk
 from datacollect.measuring.hosts.namespaces import LOOPBACK_ADDRESS
+from datacollect.measuring.hosts.new_memory import memory_held
 from datacollect.measuring.hosts.processor_times import TICK_S, ProcessorTimes
 from datacollect.measuring.hosts.repeats import interval_of
 from datacollect.measuring.hosts.seen import usable_processors
@@ -32,7 +34,7 @@ from datacollect.measuring.hosts.serving import NAME, serving_agent
 from datacollect.orphans import end_when_closed, held_pipe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # From as few as there can be to as many as pulls open by default. By how much a second one helps
 # depends on the processors, and beyond four their threads mostly wait for each other.
@@ -40,18 +42,23 @@ CONNECTIONS = (1, 2, 4, 16)
 REPEATS = 3
 # Of the time there is, to learn what writing takes where they write.
 WRITING_PART = 0.1
-# One file by several names: each is fetched, and takes its room.
+# A few files by several names: each is fetched, and takes its room; together they are larger than
+# the last cache of most machines.
 FILE_BYTES, LEAST_FILES, MOST_FILES = 32 * 2**20, 2, 16
+N_SERVED = 4
 # Two pulls of so many tell how many there is time for.
 TRIED_FILES = (1, 4)
-NEEDED_BYTES = (MOST_FILES + 2) * FILE_BYTES
+NEEDED_BYTES = (MOST_FILES + N_SERVED + 1) * FILE_BYTES
 IN_MEMORY = Path("/dev/shm")
 # Where others are very busy, a pull takes many times as long.
 PATIENCE_S = 240.0
 
 
 def measure_pulls(
-    seconds: float, fast_disk: Path | None = None, in_memory: Path = IN_MEMORY
+    seconds: float,
+    disk: Path,
+    fast_disk_s_per_gib: float | None = None,
+    in_memory: Path = IN_MEMORY,
 ) -> list[PullUse]:
     """Return how much of the processors' time pulls use.
 
@@ -59,8 +66,10 @@ def measure_pulls(
     ----------
     seconds : float
         For all of it.
-    fast_disk : Path, optional
-        A folder on a disk for which no pull waits.
+    disk : Path
+        A folder on the disk that pulls write to.
+    fast_disk_s_per_gib : float, optional
+        What it takes of processors to write there, if no pull waits for this disk.
     in_memory : Path
         A file system in memory; where neither has room, pulls write where temporary files lie.
 
@@ -69,10 +78,11 @@ def measure_pulls(
     TransferError
         A pull fails, or does not end.
     """
-    places = [place for place in (fast_disk, in_memory) if place is not None and _has_room(place)]
-    place = places[0] if places else None
+    on_disk = fast_disk_s_per_gib is not None and _has_room(disk)
+    place = disk if on_disk else in_memory if _has_room(in_memory) else None
     with tempfile.TemporaryDirectory(prefix=".calibrate-", dir=place) as name, held_pipe() as pipe:
-        command = [sys.executable, "-m", __name__, str(pipe), name, str(seconds)]
+        wanted = Wanted(name, str(disk), seconds, fast_disk_s_per_gib if on_disk else None)
+        command = [sys.executable, "-m", __name__, str(pipe), json.dumps(wanted)]
         try:
             done = subprocess.run(
                 command,
@@ -135,7 +145,28 @@ def _has_room(place: Path) -> bool:
 # In the program itself -------------------------------------------------------------------------
 
 
-def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
+class Wanted(NamedTuple):
+    """What the program is to do.
+
+    Attributes
+    ----------
+    folder : str
+        Where all files lie.
+    holes_in : str
+        A folder on a disk: memory is held by a file there.
+    seconds : float
+        For all of it.
+    write_s_per_gib : float or None
+        What it takes to write in the folder; None where that is to be measured.
+    """
+
+    folder: str
+    holes_in: str
+    seconds: float
+    write_s_per_gib: float | None
+
+
+def pulled(folder: Path, seconds: float, hold: Callable[[int], None]) -> list[dict[str, float]]:
     """Pull again and again, by each number of connections, and a little; return a row each."""
     from datacollect.net.keys import new_private_key, write_private_key
 
@@ -144,19 +175,31 @@ def pulled(folder: Path, seconds: float) -> list[dict[str, float]]:
     served = folder / "served"
     served.mkdir()
     block = os.urandom(2**20)
-    with (served / "0").open("wb") as file:
-        for number in range(FILE_BYTES // len(block)):
-            file.write(number.to_bytes(8, "big") + block[8:])
-    for number in range(1, MOST_FILES):
-        os.link(served / "0", served / str(number))
+    for name in range(N_SERVED):
+        with (served / str(name)).open("wb") as file:
+            for number in range(FILE_BYTES // len(block)):
+                file.write(number.to_bytes(8, "big") + block[8:])
+    for name in range(N_SERVED, MOST_FILES):
+        os.link(served / str(name % N_SERVED), served / str(name))
     with serving_agent(folder, served.name, LOOPBACK_ADDRESS, key.public) as facts:
         begun_s = time.monotonic()
-        _pulled(folder, facts, CONNECTIONS[0], 1)  # loads what pulls need, once
-        tried = [_pulled(folder, facts, CONNECTIONS[0], n)["took_s"] for n in TRIED_FILES]
+
+        def pull_once(connections: int, n_files: int) -> dict[str, float]:
+            row = _pulled(folder, facts, connections, n_files)
+            hold(n_files * FILE_BYTES)
+            return row
+
+        def how_long_s(n_files: int) -> float:
+            tried_s = time.monotonic()
+            pull_once(CONNECTIONS[0], n_files)
+            return time.monotonic() - tried_s
+
+        pull_once(CONNECTIONS[0], 1)  # loads what pulls need, once
+        tried = [how_long_s(n) for n in TRIED_FILES]
         left_s = seconds - (time.monotonic() - begun_s)
         n_files = files_that_fit(left_s / REPEATS, tried)
         return [
-            _pulled(folder, facts, connections, n)
+            pull_once(connections, n)
             for _ in range(REPEATS)
             for connections, n in ((CONNECTIONS[0], 1), *((each, n_files) for each in CONNECTIONS))
         ]
@@ -209,14 +252,19 @@ def _pulled(
 def main() -> None:
     """Pull as often as there is time, and say what came of it."""
     end_when_closed(int(sys.argv[1]))
-    folder, seconds = Path(sys.argv[2]), float(sys.argv[3])
+    wanted = Wanted(*json.loads(sys.argv[2]))
+    folder, seconds, write_s = Path(wanted.folder), wanted.seconds, wanted.write_s_per_gib
     try:
-        write, _ = measure_disk(folder, WRITING_PART * seconds, 0.0)
-        rows = pulled(folder, (1 - WRITING_PART) * seconds)
+        if write_s is None:
+            part_s = WRITING_PART * seconds
+            write, _ = measure_disk(folder, part_s, 0.0, holes_in=wanted.holes_in)
+            write_s, seconds = write.s_per_gib, seconds - part_s
+        with memory_held(wanted.holes_in) as hold:
+            rows = pulled(folder, seconds, hold)
     except (DatacollectError, OSError) as error:
         sys.exit(str(error))
     with suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps({"pulls": rows, "write_s_per_gib": write.s_per_gib}))
+        sys.stdout.write(json.dumps({"pulls": rows, "write_s_per_gib": write_s}))
         sys.stdout.flush()
 
 

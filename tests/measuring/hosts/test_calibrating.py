@@ -9,6 +9,7 @@ from instances.host_profiles import cost, rate
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.machine.parts import PullUse
+from datacollect.measuring.hosts import calibrating
 from datacollect.measuring.hosts.calibrating import Probes, calibrated
 
 
@@ -96,8 +97,12 @@ def test_a_burst_of_others_while_it_is_measured_spoils_that_alone():
     assert all(use.load == 0.02 and not use.forced for use in marked.pulls)
 
 
-@pytest.mark.parametrize(("gib_per_s", "is_fast"), [(2.0, True), (0.5, False)])
-def test_pulls_write_to_a_disk_only_if_none_waits_for_it(gib_per_s, is_fast):
+@pytest.mark.parametrize(("gib_per_s", "s_per_gib"), [(0.41, 2.0), (0.39, None)])
+def test_pulls_write_to_a_disk_only_if_it_takes_what_processors_allow(
+    monkeypatch, gib_per_s, s_per_gib
+):
+    """3 s to receive a GiB and 2 to write it: two processors allow 0.4 GiB/s."""
+    monkeypatch.setattr(calibrating.seen, "usable_processors", lambda: 2.0)
     places = []
     calibrated(
         "/",
@@ -105,10 +110,10 @@ def test_pulls_write_to_a_disk_only_if_none_waits_for_it(gib_per_s, is_fast):
         probes=probes(
             0.0,
             disk=lambda *_: ([cost("disk", "receives", 2.0)], [rate("disk", gib_per_s)], {}),
-            pulls=lambda _, place: places.append(place) or [PullUse(1, 0.4, 0.3, 0.5)],
+            pulls=lambda _, *place: places.append(place) or [PullUse(1, 0.4, 0.3, 0.5)],
         ),
     )
-    assert places == [Path("/") if is_fast else None]
+    assert places == [(Path("/"), s_per_gib)]
 
 
 def test_a_tenth_is_idle_enough():

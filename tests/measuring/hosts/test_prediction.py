@@ -19,7 +19,9 @@ WITHIN = 1.0 if gives_memory_back() else 0.5
 
 def test_both_ends_on_one_machine_share_its_processors():
     """2 to send, 3 to receive, 2 to write: 2 / 7 GiB/s, and the disk writes 0.5."""
-    assert host_costs.predicted_on_one_machine(profile()) == pytest.approx(2 / 7 * GIB)
+    predicted = host_costs.predicted_on_one_machine(profile())
+    assert (predicted.share, predicted.s_per_gib) == pytest.approx((1, 7))
+    assert predicted.bytes_per_s == pytest.approx(3 * (2 / 7 * GIB,))
 
 
 def test_both_ends_wait_as_long_as_they_did_into_memory():
@@ -28,7 +30,7 @@ def test_both_ends_wait_as_long_as_they_did_into_memory():
     idle = profile(pulls=uses)
     for connections, share in ((1, 0.3), (4, 0.55), (16, 0.8), (None, 0.8)):
         predicted = host_costs.predicted_on_one_machine(idle, connections)
-        assert predicted == pytest.approx(share * 2 / 7 * GIB)
+        assert predicted.bytes_per_s.value == pytest.approx(share * 2 / 7 * GIB)
 
 
 def test_what_pulls_took_of_processors_counts_instead_of_both_ends_apart():
@@ -36,21 +38,34 @@ def test_what_pulls_took_of_processors_counts_instead_of_both_ends_apart():
     idle = profile(pulls=(PullUse(1, 1, 1, 1, 2, 2, 2), PullUse(4, 1, 1, 1, 3, 3, 3)))
     for connections, seconds in ((1, 2), (2, 2.5), (4, 3), (None, 3)):
         predicted = host_costs.predicted_on_one_machine(idle, connections)
-        assert predicted == pytest.approx(2 / (seconds + 2) * GIB)
+        assert predicted.bytes_per_s.value == pytest.approx(2 / (seconds + 2) * GIB)
+
+
+def test_a_prediction_has_the_range_of_the_repeats():
+    """2 s to write. At worst half of two processors and 6 s for each GiB, at best all and 3."""
+    idle = profile(pulls=(PullUse(1, 0.8, 0.5, 1, 4, 3, 6),))
+    predicted = host_costs.predicted_on_one_machine(idle)
+    rate, low, high = predicted.bytes_per_s
+    assert (low, rate, high) == pytest.approx((1 / 8 * GIB, 1.6 / 6 * GIB, 2 / 5 * GIB))
+    for gib_per_s, is_within in ((0.12, False), (0.13, True), (0.39, True), (0.41, False)):
+        assert host_costs.Pulled(predicted, gib_per_s * GIB, 0.0).is_within is is_within
 
 
 def test_the_middle_of_pulls_by_each_number_is_shown(monkeypatch, tmp_path):
     came = iter([99, 1, 2, 3, 4, 5, 6, 7, 8, 3, 4, 5, 6])
+    predicted = host_costs.Prediction(0.8, 3.0, host_costs.Interval(3e9, 1e9, 5e9))
     monkeypatch.setattr(
         host_costs,
         "pulled",
-        lambda _, __, by: [host_costs.Pulled(3e9, next(came) * 1e9, 0.02, n) for n in by],
+        lambda _, __, by, ___: [
+            host_costs.Pulled(predicted, next(came) * 1e9, 0.02, n, 0.7, 3.5) for n in by
+        ],
     )
-    uses = (PullUse(1, 0.3, 0.3, 0.3, 2, 2, 2), PullUse(16, 0.8, 0.8, 0.8, 3, 3, 3))
-    row, (_, one, *_, usual) = host_costs.pull_table(tmp_path, profile(pulls=uses))
-    assert row.came == "median 32.5%, worst 50.0% of 4"
-    assert one == "| 1 | 30% | 2.00 | 24.00 | 8.00, 40.00, 24.00 | +0% | 2% |"
-    assert usual == "| the usual | 80% | 3.00 | 24.00 | 32.00, 64.00, 48.00 | -50% | 2% |"
+    row, (_, one, *_, usual) = host_costs.pull_table(tmp_path, profile())
+    assert row.came == "median 32.5%, worst 50.0% of 4; 3 within their range"
+    start = "80% (70%) | 3.00 (3.50) | 24.00 (8.00 to 40.00)"
+    assert one == f"| 1 | {start} | 8.00, 40.00, 24.00 | +0% | yes | 2% |"
+    assert usual == f"| the usual | {start} | 32.00, 64.00, 48.00 | -50% | no | 2% |"
 
 
 @pytest.mark.slow

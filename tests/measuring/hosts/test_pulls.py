@@ -68,5 +68,5 @@ def test_a_program_that_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch)
     monkeypatch.setattr(pulls, "NEEDED_BYTES", 0)
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(TransferError, match="pull: code 1"):
-        measure_pulls(0.1, tmp_path)
+        measure_pulls(0.1, tmp_path, 1.0)
     assert list(tmp_path.iterdir()) == []
