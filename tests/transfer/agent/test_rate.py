@@ -217,7 +217,7 @@ def test_without_a_rate_nothing_is_counted(tmp_path):
 
 
 @pytest.mark.slow
-def test_ten_seconds_carry_the_rate_within_five_per_cent_and_no_more_whoever_asks(tmp_path):
+def test_ten_seconds_carry_no_more_than_the_rate_and_five_per_cent_whoever_asks(tmp_path):
     """Two who fetch and one who takes from the next host, 15 s in all, at 32 Mbit/s.
 
     How much less passes a busy processor says; by a clock of its own `test_throttle` has that.
@@ -245,6 +245,5 @@ def test_ten_seconds_carry_the_rate_within_five_per_cent_and_no_more_whoever_ask
                 thread.start()
             for thread in threads:
                 thread.join(60)
-    begun_s = port.rows[0][0]
+    assert sum(n for _, n in port.rows) > 15 * rate
     assert most_within(port.rows, 10.0) <= 1.05 * 10 * rate
-    assert port.n_bytes(begun_s + 2, begun_s + 12) >= 0.5 * 10 * rate

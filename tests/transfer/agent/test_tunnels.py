@@ -146,7 +146,7 @@ def test_a_tunnel_that_is_cut_off_in_its_request_leaves_nothing(agent):
     for part in (b"", b"CONNECT ec"):
         with greeted(agent) as tls:
             tls.sendall(part)
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while agent.agent._shell._core.sessions and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert agent.agent._shell._core.sessions == {}
@@ -247,7 +247,7 @@ def test_damaged_bytes_are_a_reset_to_the_service(tmp_path):
         opened.wire.sendall(raw)
         agent.logged("ended")
         opened.wire.close()
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while came[-1:] != [b"reset"] and time.monotonic() < until_s:
             time.sleep(0.01)
         assert b"".join(came) in (b"wordsreset", b"reset")

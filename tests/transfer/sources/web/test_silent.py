@@ -93,20 +93,20 @@ def test_a_server_that_says_when_to_come_back_is_waited_for(pulled, arrived, sta
 @pytest.mark.slow
 def test_who_asks_to_wait_for_longer_than_patience_is_named_with_both_numbers(pulled, arrived):
     with busy_for(GOOD, 503, 30) as tiny:
-        answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
+        answer = pulled(tiny, paths_of(tiny), patience_s=4.0)
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
-        assert re.search(r"wait (30|2[0-9]) s( more \(Retry-After\), and|;) patience_s is 1", why)
+        assert re.search(r"wait (30|2[0-9]) s( more \(Retry-After\), and|;) patience_s is 4", why)
         assert "set a longer patience_s" in why
 
 
 def test_who_asks_for_longer_before_anything_is_listed_is_named_so_too(pulled):
     with tiny_server(GOOD, respond=lambda *_: (503, {"Retry-After": "30"}, b"")) as tiny:
-        answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
+        answer = pulled(tiny, paths_of(tiny), patience_s=4.0)
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
         assert re.search(
-            r"asks to wait (30|2[0-9]) s more \(Retry-After\), and patience_s is 1: start again",
+            r"asks to wait (30|2[0-9]) s more \(Retry-After\), and patience_s is 4: start again",
             why,
         )
 
@@ -118,7 +118,7 @@ def test_the_only_file_of_a_server_is_named_by_its_path(pulled, tmp_path, is_kno
     files = {"only.bin": GOOD["z0"]}
     with tiny_server(files, respond=lambda *_: RESET) as tiny:
         known = {"url": tiny.url, "manifest": manifest(tmp_path, files)}
-        answer = pulled(tiny, known if is_known else paths_of(tiny), patience_s=1.0)
+        answer = pulled(tiny, known if is_known else paths_of(tiny), patience_s=4.0)
     assert [each.path for each in answer.missing] == ["only.bin"]
     assert "reset" in answer.missing[0].why
 
