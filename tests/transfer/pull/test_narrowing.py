@@ -11,6 +11,7 @@ from transfer.pull.test_run import FILES, SHORT, arrived, data
 
 import datacollect as dc
 from datacollect.transfer.protocol.patterns import Narrowing
+from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.store.status import status_of
 from datacollect.transfer.store.store import Store
 
@@ -169,6 +170,20 @@ def test_it_is_whole_no_more_where_the_file_wants_more_by_then(agents, collectio
     assert status_of(into).complete
 
 
+def test_it_is_whole_no_more_where_another_agent_has_the_name_by_then(
+    agents, collection_of, tmp_path
+):
+    one, into = agents("S1", SMALL), tmp_path / "into"
+    assert dc.pull(collection_of(one), into).complete
+    one.stop()
+    other = agents("S1", SMALL | {"small/b": b"another"})
+    assert dc.pull(collection_of(other), into, include=["small/a"]).complete
+    assert not status_of(into).complete
+    assert dc.pull(collection_of(other), into).complete
+    assert status_of(into).complete
+    assert arrived(into, "S1") == other.files
+
+
 def test_what_is_missing_outside_the_view_stays_missing(agents, collection_of, tmp_path):
     one = agents("S1", SMALL | LARGE, left_out=[("odd", "no file"), ("small/odd", "no file")])
     into = tmp_path / "into"
@@ -220,10 +235,11 @@ def test_a_source_that_is_away_makes_neither_whole(agents, collection_of, tmp_pa
 
 
 def test_an_interrupted_view_is_not_complete_as_asked(agents, collection_of, tmp_path):
-    into = tmp_path / "into"
-    dc.pull(collection_of(agents("S1", SMALL)), into)
+    into, tree = tmp_path / "into", collection_of(agents("S1", SMALL))
+    dc.pull(tree, into)
+    wants = Collection.from_dict(tree).wanted_in_all
     store = Store(into)
-    store.state.begin_start(["S1"], Narrowing(("small/a",)))
+    store.state.begin_start(["S1"], Narrowing(("small/a",)), wants)
     store.close()
     found = status_of(into)
     # All of it was listed before; of the part that was asked for then nothing was heard.
