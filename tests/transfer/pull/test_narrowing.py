@@ -77,6 +77,23 @@ def test_a_dry_run_changes_nothing(include, exclude, agents, collection_of, tmp_
     assert not [path for path in (into / ".datacollect").iterdir() if "dry" in path.name]
 
 
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_dry_run_of_another_collection_makes_nothing_whole(
+    agents, collection_of, tmp_path, is_whole
+):
+    """Of files that are not there, and that it does not want."""
+    one, into = agents("S1", SMALL), tmp_path / "into"
+    assert dc.pull(collection_of(one), into, include=None if is_whole else ["small/a"]).complete
+    if is_whole:
+        (into / "S1/small/b").unlink()
+    for wanted in (["small/a"], ["nothing"]):
+        part = collection_of(one) | {"sources": {"S1": {"files": wanted}}}
+        assert dc.pull(part, into, plan_only=True).complete
+        assert not status_of(into).complete
+    assert dc.pull(collection_of(one), into).complete
+    assert arrived(into, "S1") == SMALL
+
+
 def test_a_dry_run_adopts_nothing_and_leaves_times_alone(tmp_path):
     """What is there already is compared; only a start adopts it."""
     held = Held(a=100, b=200)
