@@ -704,14 +704,21 @@ class Store:
             return found
 
     def listing(self, name: str, wanted: WantedFiles = ALL) -> Listing:
-        """Begin to list a source."""
+        """Begin to list a source.
+
+        Of what a dry run lists the kept state is told as well, unless it is of another collection:
+        what that one does not want is neither gone nor wanted no more.
+        """
+        kept = self._kept
+        if kept is not None and kept.n_starts() and not kept.is_listed_for(name, wanted):
+            kept = None
         return Listing(
             self.state,
             name,
             self._folding_for(name),
             wanted,
             keeps=self.options.keep,
-            also=self._kept,
+            also=kept,
         )
 
     def note_wanted(self, names: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from transfer.pull.test_run import FILES, SHORT, arrived, data
 
 import datacollect as dc
 from datacollect.transfer.protocol.patterns import Narrowing
+from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.store.status import status_of
 from datacollect.transfer.store.store import Store
 
@@ -74,6 +75,23 @@ def test_a_dry_run_changes_nothing(include, exclude, agents, collection_of, tmp_
     assert answer.listed
     assert dump(into) == before
     assert not [path for path in (into / ".datacollect").iterdir() if "dry" in path.name]
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_dry_run_of_another_collection_makes_nothing_whole(
+    agents, collection_of, tmp_path, is_whole
+):
+    """Of files that are not there, and that it does not want."""
+    one, into = agents("S1", SMALL), tmp_path / "into"
+    assert dc.pull(collection_of(one), into, include=None if is_whole else ["small/a"]).complete
+    if is_whole:
+        (into / "S1/small/b").unlink()
+    for wanted in (["small/a"], ["nothing"]):
+        part = collection_of(one) | {"sources": {"S1": {"files": wanted}}}
+        assert dc.pull(part, into, plan_only=True).complete
+        assert not status_of(into).complete
+    assert dc.pull(collection_of(one), into).complete
+    assert arrived(into, "S1") == SMALL
 
 
 def test_a_dry_run_adopts_nothing_and_leaves_times_alone(tmp_path):
@@ -169,6 +187,20 @@ def test_it_is_whole_no_more_where_the_file_wants_more_by_then(agents, collectio
     assert status_of(into).complete
 
 
+def test_it_is_whole_no_more_where_another_agent_has_the_name_by_then(
+    agents, collection_of, tmp_path
+):
+    one, into = agents("S1", SMALL), tmp_path / "into"
+    assert dc.pull(collection_of(one), into).complete
+    one.stop()
+    other = agents("S1", SMALL | {"small/b": b"another"})
+    assert dc.pull(collection_of(other), into, include=["small/a"]).complete
+    assert not status_of(into).complete
+    assert dc.pull(collection_of(other), into).complete
+    assert status_of(into).complete
+    assert arrived(into, "S1") == other.files
+
+
 def test_what_is_missing_outside_the_view_stays_missing(agents, collection_of, tmp_path):
     one = agents("S1", SMALL | LARGE, left_out=[("odd", "no file"), ("small/odd", "no file")])
     into = tmp_path / "into"
@@ -220,10 +252,11 @@ def test_a_source_that_is_away_makes_neither_whole(agents, collection_of, tmp_pa
 
 
 def test_an_interrupted_view_is_not_complete_as_asked(agents, collection_of, tmp_path):
-    into = tmp_path / "into"
-    dc.pull(collection_of(agents("S1", SMALL)), into)
+    into, tree = tmp_path / "into", collection_of(agents("S1", SMALL))
+    dc.pull(tree, into)
+    wants = Collection.from_dict(tree).wanted_in_all
     store = Store(into)
-    store.state.begin_start(["S1"], Narrowing(("small/a",)))
+    store.state.begin_start(["S1"], Narrowing(("small/a",)), wants)
     store.close()
     found = status_of(into)
     # All of it was listed before; of the part that was asked for then nothing was heard.

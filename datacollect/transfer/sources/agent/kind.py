@@ -21,4 +21,8 @@ def _source(entry: AgentEntry, around: Surroundings) -> AgentSource:
     )
 
 
-AGENTS = SourceKind(AGENT, "Every agent, by name.", agent_of, _source)
+def _said(entry: AgentEntry) -> str | None:
+    return entry.fingerprint
+
+
+AGENTS = SourceKind(AGENT, "Every agent, by name.", agent_of, _source, _said)

@@ -201,6 +201,10 @@ class State(Reading):
         rows = self._rows("SELECT name, wants FROM sources WHERE is_listed")
         return {name for name, text in rows if text == _told(wants(name))}
 
+    def is_listed_for(self, name: str, wanted: WantedFiles) -> bool:
+        """Return whether a source was listed last, all of it, for what is wanted of it now."""
+        return self._rows("SELECT wants FROM sources WHERE name = ?", (name,)) == [(_told(wanted),)]
+
     def set_wanted(self, name: str, is_wanted: bool) -> None:
         """Note whether a source's files are wanted, as far as that is known by now."""
         with self._transaction() as db:
