@@ -44,7 +44,7 @@ def reset_on_close(connection: socket.socket, *, on: bool = True) -> None:
 def without_pacing(connection: socket.socket) -> None:
     """Have a connection over loopback send at once: nothing is lost there, nor queues.
 
-    BBR paces what it sends, by timers and in smaller parts: a third of the sender's work.
+    BBR paces what it sends, by timers and in smaller parts.
     """
     if hasattr(socket, "TCP_CONGESTION"):
         with suppress(OSError):  # Linux always has it, and others need not
