@@ -19,7 +19,8 @@ from instances.measuring import (
     measuring,
     token_of,
 )
-from measuring.operator.test_packet_pairs import free_udp_port, udp_socket
+from instances.ports import free_port
+from measuring.operator.test_packet_pairs import udp_socket
 from remedies.trying import Example, call, in_folder, in_new_folder
 
 from datacollect.errors import DatacollectError
@@ -63,14 +64,14 @@ def into_a_port(is_taken):
 
     def run():
         with udp_socket() as other:
-            port = other.getsockname()[1] if is_taken else free_udp_port()
+            port = other.getsockname()[1] if is_taken else free_port()
             return with_agents(PAIRS, udp_port=port)()
 
     return run
 
 
 def into_a_free_port():
-    return with_agents(PAIRS, udp_port=free_udp_port())()
+    return with_agents(PAIRS, udp_port=free_port())()
 
 
 def told_of_the_operator(is_written):
