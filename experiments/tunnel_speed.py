@@ -9,8 +9,9 @@ relay, an agent in a process of its own; agent, service and sender have processe
 Until the last byte was taken and said so; processor seconds of all processes together.
 
 A tunnel has two connections more than TLS: from the program to the tunnel, and from the agent to
-its service. What one costs, plain and to the service alone, is printed, too: with two of them more
-TLS itself would come to the ratio that is called a bound, where processors are what binds.
+its service. What one costs, plain and to the service alone, is printed, too, and to which ratio TLS
+itself would come with two such connections more, where processors are what binds. That is no bound:
+tunnels come to more.
 """
 
 from __future__ import annotations
