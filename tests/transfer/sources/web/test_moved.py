@@ -117,6 +117,7 @@ OF_BYTES = f'"{hashlib.md5(OLD).hexdigest()}"'
         ((200, {}, b"<html>Log in</html>"), OF_TIME),
         (403, OF_BYTES),
     ],
+    ids=["refused", "not there", "a page", "refused, a hash"],
 )
 def test_no_copy_counts_that_came_from_another_address(pulled, arrived, tmp_path, refusal, etag):
     """Its server is the one by now, which has never confirmed it."""
